@@ -39,17 +39,17 @@ _USER_ROLE_REFUSED: Final = (
 
 
 class AgentReply:
-    """What one agent does in a turn.
+    """One agent's part of a turn.
 
     Args:
         session: The session.
         agent: The agent.
-        message: What it is to answer.
-        post: Says something, in the conversation and to who reads the turn.
-        is_continuation: Whether AutoChat says the message.
+        message: The message to answer.
+        post: Adds a message to the conversation, and sends the message to the turn's readers.
+        is_continuation: Whether AutoChat sent the message.
 
     Attributes:
-        had_confirmation: Whether it asked the person something.
+        had_confirmation: Whether the agent asked the person for a confirmation.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class AgentReply:
         self._is_closed = False
 
     async def run(self) -> Handoff | None:
-        """Do it; who goes on."""
+        """Run the agent. Returns the handoff to the next agent; None: the turn ends."""
         error: str | None = None
         self._session.set_speaking(self._agent, ChatAgentPhase.RUNNING)
         try:
@@ -88,7 +88,10 @@ class AgentReply:
             self.close(error)
 
     def close(self, error: str | None = None) -> None:
-        """What isn't whole is as it is, and what waits is withdrawn. Idempotent."""
+        """End the reply: incomplete messages end as they are, and open confirmations are withdrawn.
+
+        Idempotent.
+        """
         if self._is_closed:
             return
         self._is_closed = True

@@ -1,4 +1,4 @@
-"""One adapter for whatever answers: functions and generators, sync or async, and what they give."""
+"""Adapts the answers of agents, functions or generators, sync or async, to one async generator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .item_sources import (
     wrap_exit_error,
 )
 
-#: What is iterable, and yet one item.
+#: Iterable types whose values are single items.
 _SINGLE_ITEM_TYPES: Final = (str, bytes, Mapping)
 
 
@@ -56,18 +56,18 @@ def unwrap_callable(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 async def iterate_answer(make_answer: Callable[[], object]) -> AsyncGenerator[Any, object]:
-    """The items of an answer, whoever gives it; what this is sent, the answer is sent where it stands.
+    """Iterate over the items of an answer. A value sent to this generator is sent to the answer.
 
-    It begins when the first item is asked for. An async answer runs within the task that reads, a sync
-    one on a thread, to which cancelling doesn't reach: it is closed where it yields next, and nobody
-    hears it.
+    The answer begins when the first item is requested. An async answer runs in the reader's task. A sync
+    answer runs on a thread, which can't be cancelled: the answer is closed at its next `yield`, and its
+    output is dropped.
 
     Args:
-        make_answer: Gives the answer: sync or async, a single item, or a coroutine that gives any
-            of these.
+        make_answer: Returns the answer: a sync or async iterable, a single item, or a coroutine that
+            returns any of these.
 
     Raises:
-        RuntimeError: What gives it wants to end the process.
+        RuntimeError: The answer raised `SystemExit` or the like.
     """
     sent: object = None
     try:

@@ -1,4 +1,4 @@
-"""Where a chat lives: an interpreter on a thread of its own, for callers on any other."""
+"""Runs a chat's interpreter on a thread of its own, for callers on other threads."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _log: Final = logging.getLogger("agentstepper_nb.chat")
 
 
 class ChatThreadLimits(NamedTuple):
-    """How long a thread waits for agents that hold it up."""
+    """The time-outs of a chat's thread."""
 
     #: Seconds that its end waits for agents to let go.
     close_timeout_s: float = 1.5
-    #: Seconds after which who waits for an answer looks whether the thread has ended.
+    #: Seconds between a waiting caller's checks whether the thread has ended.
     poll_interval_s: float = POLL_INTERVAL_S
 
 
@@ -107,10 +107,10 @@ class ChatThread:
         return self._thread.run(begin)
 
     def call(self, function: Callable[[], T]) -> T:
-        """Ask there what is answered at once. From its own loop too.
+        """Call a function that doesn't block on the chat's event loop, from any thread.
 
         Args:
-            function: Asks it.
+            function: The function.
 
         Raises:
             RuntimeError: The chat is closed, or was left behind by a fork.
@@ -141,7 +141,7 @@ class ChatThread:
             asyncio.run_coroutine_threadsafe(work(), self.loop)
 
     def remote_access(self) -> RemoteChatAccess:
-        """What lets programs in from outside; made when it is first asked for."""
+        """The remote access to the chat for other programs; made on first use."""
 
         def remote_access() -> RemoteChatAccess:
             from .remote.service import RemoteChatAccess
@@ -184,10 +184,10 @@ class ChatThread:
 
 
 class SessionMirror:
-    """A session as it is, readable from any thread without waiting.
+    """A copy of a session's state, readable from any thread without waiting.
 
     Args:
-        interpreter: The interpreter, on whose loop this is made.
+        interpreter: The interpreter. The mirror must be made on the interpreter's event loop.
         session: The session's id.
 
     Attributes:
@@ -206,10 +206,10 @@ class SessionMirror:
 
 
 class AnswerCollector:
-    """Collects what is said in a session from now on, until it waits for a person.
+    """Collects the new messages of a session until the session waits for a person.
 
     Args:
-        interpreter: The interpreter, on whose loop this is.
+        interpreter: The interpreter. The collector must be used on the interpreter's event loop.
         session: The session's id.
     """
 
@@ -221,15 +221,15 @@ class AnswerCollector:
         self._removed = False
 
     async def collect(self, begin: Callable[[], object]) -> list[Message]:
-        """Wait until the session neither answers nor goes on by itself, or a CONFIRMATION waits.
+        """Wait until no agent of the session is working, or a CONFIRMATION waits.
 
-        Cancelling it stops the turn.
+        Cancelling the task stops the turn.
 
         Args:
-            begin: Begins what is waited for.
+            begin: Begins the turn to wait for.
 
         Returns:
-            What was said, each message as it is by then, without what people said.
+            The new messages in their state by then, without those of people.
         """
         detach = self._interpreter.attach(self._session, self._receive)
         try:
@@ -268,11 +268,12 @@ class AnswerCollector:
 
 
 def is_awaiting_user(interpreter: Interpreter, session: str) -> bool:
-    """Whether it is a person's turn in a session: nobody answers or goes on, or a CONFIRMATION waits. So
-    it is in one that is gone.
+    """Whether a session waits for a person: no agent is working, or a CONFIRMATION waits.
+
+    True for a session that doesn't exist any more.
 
     Args:
-        interpreter: The interpreter, on whose loop this is.
+        interpreter: The interpreter. Call this on the interpreter's event loop.
         session: The session's id.
     """
     try:

@@ -1,4 +1,4 @@
-"""What an agent is to the interpreter: something that answers a message, piece by piece."""
+"""The interface of the agents of a chat, which answer a message piece by piece."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..protocol.chat import AgentName, AgentOutput, AgentType, ChatAgentInfo, Me
 if TYPE_CHECKING:
     from ..sdk.async_stepper import AsyncAgentStepper
 
-#: The entry points of installed connectors: subclasses of `InterpreterABC`, or what makes one.
+#: The entry point group of installed connectors: subclasses of `InterpreterABC`, or factories.
 ENTRY_POINT_GROUP: Final = "agentstepper_nb.connectors"
 
 
 @dataclass(frozen=True)
 class Handoff:
-    """Another agent goes on, and with it the turn: yielded by a SUPERVISOR or CREW, as the last thing.
+    """Hands the turn to another agent. A SUPERVISOR or CREW yields a handoff as its last item.
 
     Args:
-        agent_name: Whose turn it is.
-        text: What it is told; None: the message that is being answered.
+        agent_name: The name of the next agent.
+        text: The message to the next agent; None: the message that is being answered.
     """
 
     agent_name: str
@@ -42,10 +42,10 @@ class TextReplacement:
     content: str
 
 
-#: What an answer is made of: text, pieces, mappings that a converter makes pieces of, a replacement of
-#: the text that was being said, or a hand-on.
+#: An item of an answer: a text, a piece, a mapping that a converter makes a piece of, a replacement of
+#: the text in progress, or a handoff.
 Item = str | AgentOutput | Handoff | TextReplacement | dict[str, object]
-#: An answer, as it comes. A generator is sent the person's choice where it yields a CONFIRMATION.
+#: The items of an answer. A generator that yields a CONFIRMATION is sent the person's choice.
 AnswerItems = AsyncIterable[Item] | Iterable[Item]
 
 
@@ -120,7 +120,7 @@ class InterpreterABC(ABC):
     agent_type: AgentType = AgentType.TOOL_CALLING
     description: str = ""
     continuation_prompt: str | None = "Continue."
-    #: A line for who looks which connectors there are.
+    #: One line of description, for lists of connectors.
     summary: ClassVar[str] = ""
 
     @abstractmethod

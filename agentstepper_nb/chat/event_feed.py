@@ -1,4 +1,4 @@
-"""What a session tells one reader, who may be slow, in a form that each view knows."""
+"""Buffers a session's events for one reader, which may be slow."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ MAX_EVENTS: Final = 256
 MAX_WAITING_CHARS: Final = 2 * 1024 * 1024
 #: Characters up to which pieces of one message that wait together are one.
 _MAX_JOINED_CHARS: Final = 64 * 1024
-#: What an event weighs beside its message.
+#: The size of an event without its message.
 _EVENT_OVERHEAD_CHARS: Final = 200
 
 Listener = Callable[[ChatEvent], None]
-#: Begins to tell a listener, with a `ChatSessionSnapshot` at once; gives what ends it.
+#: A function that attaches a listener, which gets a `ChatSessionSnapshot` at once; returns the detacher.
 AttachListener = Callable[[Listener], Callable[[], None]]
 
 
 class EventFeed:
-    """Holds what a session tells until it is read, and no more than that.
+    """A bounded buffer of a session's events for one reader.
 
-    What waits is joined where that changes nothing for who reads it: pieces of one message, and several
-    states of one thing in a row, of which the last counts.
+    Waiting events are merged where this makes no difference to the reader: the pieces of one message,
+    and successive states of one object, of which only the last counts.
 
     Args:
         session: The session's id.
-        attach: Begins to tell of it.
-        max_events: Events that may wait.
-        max_waiting_chars: How much of text and data may wait in them.
+        attach: Attaches the feed to the session.
+        max_events: The most waiting events.
+        max_waiting_chars: The most text and data in the waiting events.
     """
 
     def __init__(
@@ -186,17 +186,17 @@ def estimate_size(message: Message) -> int:
     return _EVENT_OVERHEAD_CHARS + len(message.content) + len(message.data or b"") + said
 
 
-#: How much of messages travels at once. Who wants older ones asks for them.
+#: The most message data in a snapshot. Clients request older messages separately.
 MAX_PAGE_CHARS: Final = 4 * 1024 * 1024
 
 _BUILT_IN: Final = frozenset(MessageType)
 
 
 def prepare_message(message: Message) -> Message:
-    """A message as views are told it: of a type that each one knows, and without a picture's bytes.
+    """Convert a message for views: to a built-in type, and without a picture's bytes.
 
     Args:
-        message: The message; one of an extension's type is told as the type it is shown as.
+        message: The message. An extension's type is converted with `to_displayed_message`.
     """
     shown = to_built_in_message(message)
     return shown if shown.data is None else replace(shown, data=None)
@@ -244,10 +244,10 @@ def select_newest(
 
 
 class EventEncoder:
-    """Makes one reader's events ready, in their order.
+    """Converts one reader's events, in order.
 
-    An extension's message that is still open is told whole each time: what is added to it isn't what is
-    added to what is shown for it.
+    An incomplete message of an extension's type is sent whole each time, since an addition to it
+    isn't an addition to its displayed form.
     """
 
     def __init__(self) -> None:

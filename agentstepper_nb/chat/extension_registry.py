@@ -1,12 +1,12 @@
-"""Words that extensions may add to: the roles of agents, and the types of messages.
+"""Registries that extensions add to: the roles of agents, and the types of messages.
 
-An installed package adds its own by an entry point that names a function without arguments, which calls
-`add_role` and `add_message_type`::
+An installed package adds roles and types by an entry point that names a function without arguments,
+which calls `add_role` and `add_message_type`::
 
     [project.entry-points."agentstepper_nb.chat_words"]
     review = "my_package:add_words"
 
-It is called once, when somebody first asks for a word. A notebook just calls `add_role` and
+The function is called once, on the first lookup. A notebook just calls `add_role` and
 `add_message_type`.
 """
 
@@ -106,7 +106,7 @@ class _Extensions:
         self._begun = False
 
     def load(self) -> None:
-        """Let them add their words, unless they have."""
+        """Call the functions of installed packages, once."""
         with self._lock:
             if self._begun:
                 return

@@ -53,9 +53,9 @@ class Interpreter(ChatSessions):
         data_dir: This installation's data folder; transcripts are in its `chats/`.
         workspace: The agents' working folder, if there is one.
         allowed: The files that may be shown.
-        auto_chat: Whether agents in new sessions go on by themselves.
-        auto_chat_max: How often an agent goes on by itself until somebody sends a message.
-        window: How many earlier messages an agent gets beside the one that it answers.
+        auto_chat: Whether agents in new sessions continue without a user's message.
+        auto_chat_max: The most continuations of an agent until a user sends a message.
+        window: The most earlier messages that an agent gets with the message that it answers.
         debugger: Whether the debugger records turns.
         step: Whether runs in the debugger begin by stepping.
         store: Whether transcripts are stored on disk; otherwise they are lost with the process.
@@ -196,10 +196,10 @@ class Interpreter(ChatSessions):
         return said
 
     def auto_chat(self, session: SessionId) -> StreamWrapper[Message]:
-        """Let the agent go on without a user: in STATE_STOP only, and within AutoChat's limit.
+        """Continue the agent without a user's message: in STATE_STOP only, and within AutoChat's limit.
 
         Raises:
-            CommandError: `auto_chat_refused`; the message says why.
+            CommandError: `auto_chat_refused`; the message has the reason.
         """
         found = self.find(session)
         why = find_continuation_refusal(found)

@@ -1,8 +1,8 @@
-"""Takes items out of sources one by one, each when it is asked for: from wherever the reader is.
+"""Reads items from sync and async sources one by one, on request, from any thread or task.
 
-A source runs in one place from its beginning to its end: a sync one on one thread and in one context,
-an async one in one task. So what it keeps across its yields (time-outs, open events of the debugger,
-connections that belong to a thread) stays whole, whoever reads it.
+A source runs in one place from beginning to end: a sync source on one thread and in one context, an
+async source in one task. State across the source's yields (time-outs, open events of the debugger,
+connections that belong to a thread) therefore stays valid for any reader.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 
 
 class EndOfItems(Enum):
-    """Stands in an item's place where there is none any more."""
+    """The marker after the last item."""
 
     OVER = "over"
 
@@ -41,7 +41,7 @@ def wrap_exit_error(error: BaseException) -> BaseException:
 
 
 class SyncSource:
-    """Gives items, and is closed with its iterator, which may be the same object."""
+    """A reader of a sync iterable. Closing it closes the iterable and its iterator, often one object."""
 
     def __init__(self, source: Iterable[Any]) -> None:
         self._source = source
@@ -96,7 +96,7 @@ def _separate_iterator(iterator: object, source: object) -> list[object]:
     return [source] if iterator is None or iterator is source else [iterator, source]
 
 
-#: A request: where the item goes, and what a generator is sent for it.
+#: A request: the future of the item, and the value to send to a generator.
 _Request = tuple["Future[Any]", object]
 
 
@@ -104,13 +104,13 @@ class Puller(Protocol):
     """Pulls from one source. Any thread may call it."""
 
     def pull(self, sent: object = None) -> Future[Any]:
-        """Ask for the next item; one at a time.
+        """Request the next item; one request at a time.
 
         Args:
-            sent: What a generator is sent, at the yield where it stands.
+            sent: The value to send to a generator, at its current `yield`.
 
         Returns:
-            A future of it: an item, the error that the source raised, or `END_OF_ITEMS`, then for good.
+            A future of the item, of the source's error, or, after the end, of `END_OF_ITEMS`.
         """
 
     def stop(self) -> Future[None]:
@@ -120,7 +120,7 @@ class Puller(Protocol):
         """
 
     def is_called_from_source(self) -> bool:
-        """Whether the caller is where the source runs: who waits there for its end waits for itself."""
+        """Whether the caller runs in the source, where waiting for the source would deadlock."""
 
 
 class InlinePuller(Puller):

@@ -1,4 +1,4 @@
-"""How much of a conversation waits in memory, and how long a chat waits for agents and the debugger."""
+"""The memory limits and the time-outs of a chat."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ class ChatLimits:
     """The limits that the sessions of an interpreter share.
 
     Args:
-        max_cached_bytes: Characters and bytes that are held in memory together, beside the newest
-            messages.
-        max_unread_bytes: Characters and bytes that wait for a reader of a turn's messages; of more, the
-            oldest messages go.
-        turn_grace_s: Seconds that a turn which was cancelled has to end, before it is cancelled again.
-        release_timeout_s: Seconds that a connector has to let go.
-        release_cancel_timeout_s: Seconds that a connector has to end, once it was cancelled.
-        first_connect_timeout_s: Seconds that a turn waits for a debugger for the first time.
-        reconnect_interval_s: Seconds until a debugger is looked for again where there was none.
-        run_close_timeout_s: Seconds that the goodbye to the debugger may take: the Core may be away, and
-            whoever ends a session waits.
+        max_cached_bytes: The most characters and bytes of a session's messages in memory; the newest
+            messages are held in any case.
+        max_unread_bytes: The most characters and bytes that wait for a reader of a turn's messages;
+            above the limit, the oldest messages are dropped.
+        turn_grace_s: Seconds until a cancelled turn that hasn't ended is cancelled again.
+        release_timeout_s: Seconds for a connector to release a session.
+        release_cancel_timeout_s: Seconds for a cancelled connector to end.
+        first_connect_timeout_s: Seconds for which the first turn waits for a debugger.
+        reconnect_interval_s: Seconds between attempts to find a debugger.
+        run_close_timeout_s: Seconds to close the run in the debugger: the Core may be away, and the
+            caller waits.
     """
 
     max_cached_bytes: int = 64 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""Where the lines of a transcript are: a file that belongs to one process at a time, or memory."""
+"""The storage of a transcript's lines: a file that one process at a time may write, or memory."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class LineStore(ABC):
 
     @abstractmethod
     def read(self, offset: int, length: int) -> bytes:
-        """What stands somewhere.
+        """Read bytes at an offset.
 
         Raises:
-            OSError: It can't be read.
+            OSError: The bytes can't be read.
         """
 
     def lines(self) -> Iterator[bytes]:
@@ -68,7 +68,7 @@ class LineStore(ABC):
         self.close()
 
     def close(self) -> None:  # noqa: B027 - what is only read is its opener's to close
-        """Let go of it. Idempotent."""
+        """Close the store. Idempotent."""
 
 
 class MemoryLineStore(LineStore):
@@ -104,10 +104,10 @@ class MemoryLineStore(LineStore):
 
 
 class ReadOnlyLineStore(LineStore):
-    """Lines of a file that is read once, and written by nobody here.
+    """The lines of a file that is only read.
 
     Args:
-        descriptor: The file's; whoever opened it closes it.
+        descriptor: The file descriptor, which the caller closes.
     """
 
     def __init__(self, descriptor: int) -> None:

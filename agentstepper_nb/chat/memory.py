@@ -23,11 +23,11 @@ class Memory:
     """The newest messages of a session, in order; the transcript stores all of them.
 
     Args:
-        limit: How many messages are held.
-        window: How many earlier messages an agent gets beside the one that it answers.
+        limit: The most messages held.
+        window: The most earlier messages that an agent gets with the message that it answers.
 
     Raises:
-        ValueError: One of them is less than 1, or `window` is larger than `limit`.
+        ValueError: `window` is less than 1 or larger than `limit`.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Memory:
         self.limit = limit
         self.window = window
         self._messages: dict[str, Message] = {}  # in the order they first came
-        # Of those that went before they were complete: what is told of them still is no new message.
+        # Messages dropped before they were complete: a later part must not appear as a new message.
         self._dropped_partial_ids: set[str] = set()
 
     def __len__(self) -> int:
@@ -51,19 +51,19 @@ class Memory:
 
     @property
     def window_from(self) -> str | None:
-        """The id of the first message that an agent would get now; None: there is none."""
+        """The id of the window's first message, for a message added now; None: the window is empty."""
         given = self.window_before()
         return given[0].id if given else None
 
     def get(self, message_id: str) -> Message | None:
-        """Return a message that is held; None: it isn't held."""
+        """Return a message by its id; None: the message isn't held."""
         return self._messages.get(message_id)
 
     def put(self, message: Message) -> None:
-        """Store a message: a new one as the newest; a known one replaces its earlier state.
+        """Store a message. A new message becomes the newest; a known message replaces its earlier state.
 
         Args:
-            message: The complete message in its present state.
+            message: The whole message in its present state.
         """
         if message.id in self._dropped_partial_ids:
             if message.final:
@@ -74,7 +74,7 @@ class Memory:
             self.drop_oldest()
 
     def drop_oldest(self) -> None:
-        """Drop the oldest messages while they are too many, or too large together."""
+        """Drop the oldest message."""
         oldest = next(iter(self._messages.values()))
         del self._messages[oldest.id]
         if not oldest.final:
@@ -85,11 +85,11 @@ class Memory:
         self._messages.pop(message_id, None)
 
     def window_before(self, message_id: str | None = None) -> tuple[Message, ...]:
-        """Return the window of a message: the last complete messages before it, oldest first.
+        """Return the window of a message: the last complete messages before the message, oldest first.
 
         Args:
-            message_id: The message's id. For an id that isn't held, and for None, all messages held
-                are before it.
+            message_id: The message's id. An id that isn't held, and None, stand for a message after all
+                messages held.
         """
         held: list[str | None] = list(self._messages)
         until = held.index(message_id) if message_id in held else None
@@ -98,14 +98,15 @@ class Memory:
 
 
 class SessionMessages:
-    """What was said.
+    """The messages of a session: adds, finds and removes messages in memory and in the transcript.
 
     Args:
-        memory: Holds the newest.
-        transcript: Keeps all.
-        notify: Tells who listens.
-        on_write_failure: Called, once, with why the transcript can't be written.
-        max_cached_bytes: Characters and bytes that are held in memory, beside the newest messages.
+        memory: Holds the newest messages.
+        transcript: Stores all messages.
+        notify: Sends an event to the session's listeners.
+        on_write_failure: Called with the first error of writing the transcript, and never again.
+        max_cached_bytes: The most memory of messages, as `estimate_memory_bytes` counts. The messages of
+            one window are held even if they are larger.
     """
 
     def __init__(
@@ -122,19 +123,22 @@ class SessionMessages:
         self._notify = notify
         self._on_write_failure = on_write_failure
         self._has_failed = False
-        #: What came since of messages that aren't whole: joined where somebody looks.
+        #: The new parts of incomplete messages, by id. Parts are joined when a message is read.
         self._open_message: dict[str, list[str]] = {}
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """Those in memory, as they are so far."""
+        """The messages in memory, oldest first, with all parts received so far."""
         for message_id, parts in self._open_message.items():
             self._join(message_id, parts)
         return self.memory.messages
 
     def window_for(self, message: Message) -> tuple[Message, ...]:
-        """What an agent is given with a message: those before it; and of one that is handed on as it
-        is, what others said to it, too.
+        """Return the messages that an agent gets with the message that it answers.
+
+        Args:
+            message: The message to answer. The newest message gets the window before it. An older
+                message, which was handed to another agent, also gets the messages after it.
         """
         if message.id == next(reversed(self.memory.messages), message).id:
             return self.memory.window_before(message.id)
@@ -142,10 +146,10 @@ class SessionMessages:
         return tuple(beside[-self.memory.window :])
 
     def find(self, message_id: str) -> Message:
-        """A message, as it is so far, wherever it is.
+        """Return a message from memory or the transcript, with all parts received so far.
 
         Raises:
-            CommandError: `unknown_message_id`.
+            CommandError: `unknown_message_id`: the session has no such message.
         """
         self._join(message_id, self._open_message.get(message_id, []))
         found = self.memory.get(message_id) or self.transcript.read(message_id)
@@ -156,13 +160,13 @@ class SessionMessages:
         return found
 
     def add(self, message: Message) -> bool:
-        """Something is said, as `MessageBuilder` gives it.
+        """Add a message, or a part of a message, from `MessageBuilder`, and notify the listeners.
 
         Args:
-            message: Whole; or the beginning of one, or a piece of its content.
+            message: A complete message, the beginning of a message, or the next part of its content.
 
         Returns:
-            Whether it was more than a piece.
+            False for the next part of a message that has begun; True otherwise.
         """
         parts = self._open_message.get(message.id)
         if not message.final and parts is not None:
@@ -178,7 +182,7 @@ class SessionMessages:
         else:
             self._open_message[message.id] = []
         if self.memory.get(message.id) is not None or message.id not in self.transcript:
-            self.memory.put(message)  # else it went long ago, and is edited now
+            self.memory.put(message)  # otherwise an old message is edited that memory dropped
         self._drop_over_limit()
         error = None
         if message.final or message.type == MessageType.CONFIRMATION:
@@ -188,7 +192,7 @@ class SessionMessages:
         return True
 
     def remove(self, removed_ids: Iterable[str]) -> None:
-        """Messages are gone."""
+        """Remove messages from memory and the transcript."""
         ids = tuple(removed_ids)
         for message_id in ids:
             self._open_message.pop(message_id, None)
@@ -196,7 +200,7 @@ class SessionMessages:
         self.write_transcript(lambda: self.transcript.record_removal(ids))
 
     def write_transcript(self, write: Callable[[], None]) -> None:
-        """Write to the transcript; the conversation goes on where that fails."""
+        """Write to the transcript. A failure is reported, and the conversation continues."""
         self._report_failure(_catch_os_error(write))
 
     def _report_failure(self, error: OSError | None) -> None:
@@ -205,7 +209,7 @@ class SessionMessages:
             self._on_write_failure(error)
 
     def _drop_over_limit(self) -> None:
-        """Let the oldest go where pictures and long texts are too much together."""
+        """Drop the oldest messages while all together take more than `max_cached_bytes`."""
         held = sum(map(estimate_memory_bytes, self.memory.messages))
         while held > self._max_cached_bytes and len(self.memory) > self.memory.window:
             held -= estimate_memory_bytes(self.memory.messages[0])
@@ -219,7 +223,7 @@ class SessionMessages:
 
 
 def estimate_memory_bytes(message: Message) -> int:
-    """About how much memory a message takes."""
+    """Estimate a message's memory: the characters of its content plus the bytes of its data."""
     return len(message.content) + len(message.data or b"")
 
 

@@ -16,7 +16,7 @@ from . import message_types
 from .connector import TextReplacement
 from .request_converter import convert_mapping
 
-#: Characters of a message's content: what is said beyond them is left out, and a mark says so.
+#: The most characters of a message's content. Longer content is truncated, with a mark.
 MAX_CONTENT_CHARS: Final = 1_000_000
 #: Calls that may wait for their results at once; of more, the oldest is given up.
 MAX_CALLS: Final = 100
@@ -27,7 +27,7 @@ _MAX_BEFORE_CUT_CHARS: Final = MAX_CONTENT_CHARS - len(_CUT)
 _TEXTS: Final = frozenset({MessageType.MESSAGE, MessageType.CODE, MessageType.CONSOLE})
 #: The fields that a piece and the one that goes on with it have alike.
 _MERGE_FIELDS: Final = ("type", "role", "format", "language")
-#: The fields of which a piece has none that goes on with another.
+#: The fields that a piece which continues a message doesn't have.
 _TOO_MUCH_CONTENT: Final = (
     "media_type",
     "data",
@@ -71,18 +71,18 @@ class PartialMessage:
 
 
 class MessageBuilder:
-    """Makes messages of the pieces of one answer.
+    """Makes messages from the pieces of one answer.
 
-    Text, code and output that comes in consecutive pieces of one type, role, format and language is one
-    message, wherever it is cut; a call and its result are one by the call's id, whatever is said in
-    between. A message that isn't whole yet is told with `final` false, each time with what is new of its
-    content alone; the whole has the same id and `final` true.
+    Consecutive pieces of text, code or output with the same type, role, format and language form one
+    message. A call and its result form one message by the call's id, regardless of pieces in between. An
+    incomplete message has `final` false, and only the new part of its content; the complete message has
+    the same id and `final` true.
 
     Args:
-        session_id: The session.
-        agent_name: Who says it.
-        clock: The time, in seconds since 1970.
-        new_id: Makes the ids of messages, and of calls that have none.
+        session_id: The session's id.
+        agent_name: The name of the answering agent.
+        clock: Returns the time, in seconds since 1970.
+        new_id: Makes the ids of messages, and of calls without an id.
     """
 
     def __init__(
@@ -101,16 +101,16 @@ class MessageBuilder:
         self._confirmations: dict[str, PartialMessage] = {}
 
     def add(self, item: str | AgentOutput | TextReplacement | Mapping[str, Any]) -> list[Message]:
-        """Take some of the answer in.
+        """Add a piece of the answer.
 
         Args:
-            item: As an agent yields it; hand-ons are the interpreter's.
+            item: The item that the agent yielded, except a `Handoff`.
 
         Returns:
-            What changed: the end of the message before, a new message, more of one.
+            The changes: the end of the previous message, a new message, or a part of a message.
 
         Raises:
-            ProtocolError: `invalid_message`: it is nothing that can be said. It has changed nothing.
+            ProtocolError: `invalid_message`: the item isn't a valid piece. The builder is unchanged.
         """
         if isinstance(item, TextReplacement):
             return self._replaced(replace_surrogates(item.content))
@@ -233,13 +233,13 @@ class MessageBuilder:
 
 
 def to_agent_output(item: object) -> AgentOutput:
-    """What an agent yielded, as a piece.
+    """Convert an item that an agent yielded to a piece.
 
     Args:
-        item: A text, a piece, or a mapping that the default rules read.
+        item: A text, a piece, or a mapping that the default rules convert.
 
     Raises:
-        ProtocolError: `invalid_message`: it is none of these.
+        ProtocolError: `invalid_message`: the item is none of these.
     """
     if isinstance(item, AgentOutput):
         return item
@@ -280,10 +280,10 @@ def _goes_on(piece: AgentOutput, message: Message) -> bool:
 
 
 class MessageCollector:
-    """What a stream gave, as whole messages, of which it keeps the newest.
+    """Collects the newest messages of a stream as complete messages.
 
     Args:
-        max_messages: Messages that are kept.
+        max_messages: The most messages that are held.
     """
 
     def __init__(self, max_messages: int = MAX_MESSAGE_LENGTH) -> None:
@@ -300,10 +300,10 @@ class MessageCollector:
         )
 
     def add(self, item: object) -> None:
-        """Take an item in: a message, or a piece of one; what is neither is nothing here.
+        """Add a message, or a part of a message. Other items are ignored.
 
         Args:
-            item: What the stream gave.
+            item: An item of the stream.
         """
         if isinstance(item, Message):
             self._put(item)

@@ -1,7 +1,7 @@
-"""The types of messages: which fields each needs, what it is shown as where it isn't known, its text.
+"""The registry of message types: the fields of each type, its fallback for views, and its text.
 
-A type is an entry of a registry, so that an extension adds one. A word that isn't there is refused, in
-what agents say as in what comes from outside; no type stands in for it.
+Extensions add types to the registry. A message of an unknown type is refused, whether an agent or a
+client sent the message.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ COMMON_FIELDS: Final = frozenset(
 _BLANK: Final = Message(id="-", session_id="-", role="user", created_at=0)
 
 _get_content: Final = attrgetter("content")
-#: The choices that a CONFIRMATION may have, and the characters of each.
+#: The most choices of a CONFIRMATION, and the most characters of each choice.
 MAX_CHOICES: Final = 20
 MAX_CHOICE_CHARS: Final = 1000
 
 _TICKS: Final = re.compile(r"`{3,}")
-#: Characters of a message's content.
+#: The most characters of a message's content.
 MAX_CONTENT_CHARS: Final = 1_000_000
-#: Bytes of a call's arguments or result, and of details, as JSON.
+#: The most bytes, as JSON, of a call's arguments, of a call's result, and of details.
 MAX_VALUE_CHARS: Final = 1_000_000
-#: How deep these are nested at most.
+#: The deepest nesting of these values.
 MAX_DEPTH: Final = 64
 
-#: The longest that the other texts may be.
+#: The maximum length of the other fields.
 _MAX_FIELD_CHARS: Final = {
     "content": MAX_CONTENT_CHARS,
     "data": MAX_IMAGE_BYTES,
@@ -66,13 +66,14 @@ class MessageTypeSpec:
     """A type of messages.
 
     Args:
-        name: Its word.
-        check: Given a message of the type whose fields are well-formed: what is wrong with it, beginning
-            with the field and a colon, as “choices: there are none”; None: nothing.
-        to_displayed: Makes a message of a built-in type of one of this, for backends that don't
-            know this one. Those of built-in types are shown as they are.
-        as_text: A message as text, for terminals and for models that are given the conversation.
-        fields: Which fields it may have beside the common ones; no message has any others.
+        name: The type's name in messages.
+        check: A function that validates a message whose fields are well-formed. It returns None for a
+            valid message, else an error that begins with the field and a colon, such as
+            “choices: there are none”.
+        to_displayed: A function that converts a message to a built-in type, for backends that don't know
+            this type. Built-in types return the message itself.
+        as_text: A function that formats a message as text, for terminals and for a model's prompt.
+        fields: The fields that messages of the type may have besides `COMMON_FIELDS`.
     """
 
     name: str
@@ -83,14 +84,14 @@ class MessageTypeSpec:
 
 
 def add_message_type(kind: MessageTypeSpec) -> None:
-    """Add a type to those that messages may have.
+    """Register a message type.
 
     Args:
-        kind: The type. One of this name that was added before is replaced.
+        kind: The type. A type of the same name that was added before is replaced.
 
     Raises:
-        ValueError: Its name is no word of capitals, digits and underscores, or is a built-in type's; or
-            it names a field that messages don't have.
+        ValueError: The type's name isn't made of capitals, digits and underscores, or is the name of a
+            built-in type; or the type has a field that messages don't have.
     """
     unknown = kind.fields - set(Message.__struct_fields__)
     if unknown:
@@ -102,28 +103,29 @@ def add_message_type(kind: MessageTypeSpec) -> None:
 
 
 def find_message_type(name: str) -> MessageTypeSpec:
-    """The type of a word.
+    """Return the message type of a name.
 
     Args:
-        name: As a message has it.
+        name: The name, as in `Message.type`.
 
     Raises:
-        ProtocolError: `invalid_message`: there is none, which says those that there are.
+        ProtocolError: `invalid_message`: no type has this name. The message lists the known types.
     """
     return type_registry.get(name)
 
 
 def check_message(message: Message) -> Message:
-    """Refuse a message that isn't one: its fields, their sizes, and what its type asks for.
+    """Validate a message: the types and sizes of its fields, and the rules of its message type.
 
     Args:
-        message: As it is so far; nothing of it is relied on.
+        message: The message, which may have values of any type.
 
     Returns:
-        The same, with values as JSON has them, and of an IMAGE the media type that its bytes have.
+        The message with its values converted to JSON's types. An IMAGE has the media type that its bytes
+        show.
 
     Raises:
-        ProtocolError: `invalid_message`, with the field.
+        ProtocolError: `invalid_message`, with the invalid field.
     """
     checked = _checked(message)
     if checked.data is not None:
@@ -136,25 +138,27 @@ def check_message(message: Message) -> Message:
 
 
 def to_displayed_message(message: Message) -> Message:
-    """A message as a backend shows it that knows the built-in types alone.
+    """Convert a message to a built-in type, for backends that know only those.
 
     Args:
-        message: One that was checked.
+        message: A message that `check_message` has validated.
 
     Raises:
-        ProtocolError: `invalid_message`: its type isn't there, or its extension fails.
+        ProtocolError: `invalid_message`: the message's type is unknown, or the type's extension fails.
     """
     return message if message.type in type_registry.built_in else _built_in(message)
 
 
 def format_message_text(message: Message) -> str:
-    """A message as text: for terminals, which show it inert, and for models.
+    """Format a message as text, for terminals and for a model's prompt.
+
+    The text may contain control sequences of terminals; a terminal must escape them.
 
     Args:
-        message: One that was checked.
+        message: A message that `check_message` has validated.
 
     Raises:
-        ProtocolError: `invalid_message`: its type isn't there, or its extension fails.
+        ProtocolError: `invalid_message`: the message's type is unknown, or the type's extension fails.
     """
     own = type_registry.get(message.type)
     text = _call_extension(own, own.as_text, message)
@@ -188,7 +192,7 @@ def _built_in(message: Message) -> Message:
 def _call_extension(
     own: MessageTypeSpec, ask: Callable[[Message], object], message: Message
 ) -> object:
-    """What an extension says, which needn't be what it should."""
+    """Call a function of an extension, and convert its errors to `ProtocolError`."""
     try:
         return ask(message)
     except ProtocolError:
@@ -301,7 +305,7 @@ def _built(
     as_text: Callable[[Message], str],
     *fields: str,
 ) -> MessageTypeSpec:
-    """A type that comes with the package: it is shown as it is."""
+    """Make a built-in type, whose messages are shown unchanged."""
     return MessageTypeSpec(name.value, check, lambda message: message, as_text, frozenset(fields))
 
 
@@ -330,17 +334,17 @@ type_registry: Final = ExtensionRegistry(
 
 
 def check_message_fields(message: Message) -> Message:
-    """Check the fields of a message, each by itself.
+    """Validate each field of a message by itself, without the rules of its message type.
 
     Args:
-        message: Made here or elsewhere; nothing of it is relied on.
+        message: The message, which may have values of any type.
 
     Returns:
-        The same, its values as JSON has them: a set is a list, no number is infinite, and what is no
-        Unicode is replaced.
+        The message with its values converted to JSON's types: a set becomes a list, an infinite number
+        or NaN becomes null, and lone surrogates in text are replaced.
 
     Raises:
-        ProtocolError: `invalid_message`, with the field.
+        ProtocolError: `invalid_message`, with the invalid field.
     """
     try:
         given = msgspec.to_builtins(message, builtin_types=(bytes,), str_keys=True)
@@ -358,7 +362,7 @@ def check_message_fields(message: Message) -> Message:
 
 
 def _normalize_value(field: str, value: Any, depth: int = 0) -> Any:
-    """A value of built-in types as JSON has it."""
+    """Convert a value of Python's built-in types to JSON's types."""
     if depth > MAX_DEPTH:
         raise _malformed(field, _TOO_DEEP)
     match value:

@@ -114,7 +114,7 @@ def _transformed(rule: MappingRule, value: Any) -> Any:
 
 # ---- the words of others ----------------------------------------------------------------------------
 
-#: Who speaks, in the words of chat APIs.
+#: The names of roles in chat APIs.
 _ROLES: Final = {"tool": "computer", "function": "computer", "developer": "system"}
 
 

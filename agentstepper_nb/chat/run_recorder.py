@@ -33,17 +33,17 @@ _NOT_CONNECTED_YET: Final = "The debugger hasn't answered yet; the next turn tri
 _CORE_AWAY: Final = "The debugger's Core is away; it shows this turn once it is back."
 _TURN_CANCELLED: Final = "The turn was cancelled."
 
-#: Does what is recorded: given the debugger, if there is one, and the arguments with a person's edit.
+#: The recorded function. Its arguments: the AgentStepper, if any, and the call's arguments as edited.
 RecordedAction = Callable[[AsyncAgentStepper | None, Any], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
 class RecordedResult:
-    """What came of something that was recorded.
+    """The result of a recorded call.
 
     Args:
         value: The result.
-        is_edited: Whether a person gave or edited it.
+        is_edited: Whether a person supplied or edited the result.
     """
 
     value: Any
@@ -51,17 +51,17 @@ class RecordedResult:
 
 
 class RunRecorder:
-    """One session's run, as far as there is a debugger.
+    """Records a session's turns as a run in the debugger, if a debugger is found.
 
     Args:
-        name: What the run is called.
-        workspace: The folder whose changes are shown, if that can be done.
-        debugger: Whether there is to be one.
-        step: Whether the run begins stepping.
-        notify_changed: Called where `run_id`, `unavailable_reason` or `is_halted` are others.
-        log: The interpreter's.
-        clock: Gives seconds.
-        limits: How long it waits for the debugger.
+        name: The run's name.
+        workspace: The folder whose changes are recorded, if possible.
+        debugger: Whether to look for a debugger.
+        step: Whether the run begins by stepping.
+        notify_changed: Called when `run_id`, `unavailable_reason` or `is_halted` changes.
+        log: The interpreter's log.
+        clock: Returns the time in seconds.
+        limits: The time-outs of the debugger's connection.
     """
 
     def __init__(
@@ -311,10 +311,10 @@ class HaltWatcher:
 
 
 def bind_to_loop(callback: Callable[[], None]) -> Callable[[], None]:
-    """What any thread may call, so that something is called on the loop that runs now.
+    """Make a thread-safe function that calls a callback on the running event loop.
 
     Args:
-        callback: The something.
+        callback: The callback.
     """
     loop = asyncio.get_running_loop()
 

@@ -35,7 +35,7 @@ Params = TypeVar("Params")
 
 
 class ChatRight(IntEnum):
-    """What the other end of a line may do. Each may what the ones before it may."""
+    """The rights of a client. Each right includes the rights before it."""
 
     WATCH = 1  # read sessions: also kept ones, which are opened for it
     TALK = 2  # say something, choose, stop; begin and remove sessions
@@ -61,14 +61,14 @@ class _Method(Generic[Params]):
 class ChatService:
     """Serves an interpreter's sessions, on its event loop; see `rpc.session.RpcService`.
 
-    Pictures' bytes never come with a message: `picture` gives them. A reader that is slow is given a new
-    `ChatSessionSnapshot` in place of what it missed.
+    Messages are sent without pictures' bytes, which the method `picture` returns. A slow reader gets a
+    new `ChatSessionSnapshot` in place of the events that it missed.
 
     Args:
         interpreter: The interpreter.
-        right: What the other end may do.
-        session: The one session it may do it in; None: all.
-        deduplicator: What was sent by key; shared by those who may lose an answer and come again.
+        right: The client's right.
+        session: The only session that the client may use; None: all sessions.
+        deduplicator: The messages sent with a key; shared by the connections of a reconnecting client.
     """
 
     def __init__(
@@ -228,11 +228,11 @@ class ChatService:
 
 
 def decode_params(params: Raw, kind: type[Params]) -> Params:
-    """What was asked, in its form.
+    """Decode the parameters of a call.
 
     Args:
-        params: As it came.
-        kind: The form's class.
+        params: The parameters as JSON.
+        kind: The class of the parameters.
 
     Raises:
         ProtocolError: `invalid_message`, with the field.
@@ -254,7 +254,7 @@ MAX_KEYS: Final = 256
 
 
 class MessageDeduplicator:
-    """Says what comes with a key once, however often it comes."""
+    """Sends a message with a key once, even if the client sends the message again."""
 
     def __init__(self) -> None:
         self._messages: dict[tuple[str, str], Message] = {}  # oldest first

@@ -1,4 +1,4 @@
-"""One live session: what it is, what was said in it, and who is told."""
+"""One open session: its state, its messages, and its listeners."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _MAX_TITLE_CHARS: Final = 60
 
 @dataclass(frozen=True, kw_only=True)
 class ChatConfig:
-    """What the sessions of an interpreter share; see `Interpreter`.
+    """The settings that the sessions of an interpreter share; see `Interpreter`.
 
     Args:
-        context: In which turns run.
-        limits: How much waits in memory, and how long a session waits.
+        context: The context in which turns run.
+        limits: The memory limits and the time-outs.
     """
 
     agents: tuple[InterpreterABC, ...]
@@ -67,12 +67,13 @@ class ChatConfig:
 
 @dataclass(frozen=True)
 class PendingConfirmation:
-    """A confirmation that waits.
+    """A confirmation that waits for a person's choice.
 
     Args:
-        choices: What may be chosen.
-        settle: Says what was chosen, or with None that it is withdrawn; gives the message.
-        answer: The choice, for who asked.
+        choices: The choices.
+        end_confirmation: Ends the confirmation with the choice, or with None: withdrawn. Returns the
+            message.
+        answer: The future of the choice.
     """
 
     choices: tuple[str, ...]
@@ -87,19 +88,19 @@ class TurnHandle(Protocol):
     had_confirmation: bool
 
     def open_output(self) -> AsyncIterator[Message]:
-        """What is said from now on."""
+        """Return the turn's messages from now on."""
 
     async def stop(self, grace_s: float | None = None) -> None:
         """End it, and wait until it has."""
 
 
 class ChatSession:
-    """A session that is open here.
+    """A session that is open in this process.
 
     Args:
-        transcript: Where it is kept, with what is known of it.
-        config: What it shares with others.
-        listed: Called where it changed so that lists show it.
+        transcript: The session's transcript, with its stored state.
+        config: The settings that sessions share.
+        listed: Called after a change that lists of sessions show.
     """
 
     def __init__(
@@ -151,7 +152,7 @@ class ChatSession:
 
     @property
     def info(self) -> ChatSessionInfo:
-        """It, without its messages."""
+        """The session's state, without its messages."""
         memory = self.conversation.memory
         return ChatSessionInfo(
             id=self.id,
@@ -176,7 +177,7 @@ class ChatSession:
         )
 
     def attach(self, listener: Listener | Backend[object]) -> Callable[[], None]:
-        """Tell somebody of it, from how it is now on."""
+        """Send the present state and all later changes to a listener. Returns a detaching function."""
         return self.listeners.attach(listener, self._begin())
 
     def notify_changed(self) -> None:
@@ -242,12 +243,12 @@ class ChatSession:
     # ---- messages -----------------------------------------------------------------------------------
 
     def message(self, role: Role, content: str = "", **fields: Any) -> Message:
-        """A new message of this session, which nobody has said yet.
+        """Make a new message of this session, without adding the message.
 
         Args:
-            role: Who says it.
-            content: What.
-            fields: Others of `Message`.
+            role: The message's role.
+            content: The message's content.
+            fields: Other fields of `Message`.
         """
         return Message(
             id=self.config.new_id(),
@@ -259,7 +260,7 @@ class ChatSession:
         )
 
     def post(self, message: Message) -> None:
-        """Something is said; what says nothing any more is gone."""
+        """Add or update a message. A message that has become empty is removed."""
         if is_content_empty(message):
             self.remove([message.id])
             return
@@ -269,7 +270,7 @@ class ChatSession:
             self._touch()
 
     def remove(self, message_ids: Sequence[str]) -> None:
-        """Messages are gone, which is told by how it is without them."""
+        """Remove messages, and send a new snapshot to all listeners."""
         self.conversation.remove(message_ids)
         self._updated_at = self.config.clock()
         self._sent_info = self.info
@@ -293,7 +294,7 @@ class ChatSession:
         return self.end_confirmation(message_id, choice)
 
     def end_confirmation(self, message_id: str, choice: str | None) -> Message:
-        """A confirmation waits no longer: somebody chose, or with None it is withdrawn."""
+        """End a confirmation with a person's choice, or with None: withdrawn."""
         asked = self.pending_confirmations.pop(message_id)
         message = asked.end_confirmation(choice)
         if not asked.answer.done():
@@ -304,13 +305,13 @@ class ChatSession:
         return message
 
     def record_info(self) -> None:
-        """Keep how it stands."""
+        """Store the session's state in the transcript."""
         self.conversation.write_transcript(
             lambda: self.conversation.transcript.record_info(self.info)
         )
 
     async def close(self) -> None:
-        """Its end here: the agents let go of it, its run ends, its transcript is closed."""
+        """Close the session: release its agents, end its run, and close its transcript."""
         try:
             self.record_info()
             for name in [agent.name for agent in self.agents]:

@@ -1,4 +1,4 @@
-"""The agents of a session: who answers, who may hand on, how they fail and are let go."""
+"""The agents of a session: routing of messages, handoffs, failures, and release."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ log = logging.getLogger("agentstepper_nb.chat")
 
 
 class SessionAgents:
-    """The agents of one session, in the order they came.
+    """The agents of one session, in the order of their addition.
 
     Args:
-        session_id: The session.
-        agents: Those it begins with.
-        default: Whom a message is for that names nobody; None, or somebody unknown: the first.
+        session_id: The session's id.
+        agents: The first agents.
+        default: The agent that gets messages which name no agent; None, or an unknown name: the first.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class SessionAgents:
 
     @property
     def default(self) -> str | None:
-        """Whom a message is for that names nobody."""
+        """The name of the agent that gets messages which name no agent."""
         return self._default
 
     @default.setter
@@ -64,10 +64,10 @@ class SessionAgents:
         return iter(tuple(self._agents.values()))
 
     def add(self, agent: InterpreterABC) -> ChatAgentInfo:
-        """One more.
+        """Add an agent.
 
         Raises:
-            ProtocolError: `invalid_message`: it has no name, a name that is taken, or an unknown role.
+            ProtocolError: `invalid_message`: the agent has no name, a name in use, or an unknown role.
         """
         check_agent(agent)
         if agent.name in self._agents:
@@ -87,13 +87,13 @@ class SessionAgents:
         return self.info(agent.name)
 
     def remove(self, name: str) -> ChatAgentInfo:
-        """One less.
+        """Remove an agent.
 
         Returns:
-            It, as ended.
+            The agent's info, in its ended phase.
 
         Raises:
-            CommandError: `unknown_agent`.
+            CommandError: `unknown_agent`: the session has no such agent.
         """
         self.find_agent(name)
         ended = self.phase(name, ChatAgentPhase.ENDED)
@@ -103,13 +103,13 @@ class SessionAgents:
         return ended
 
     def find_agent(self, name: str | None) -> InterpreterABC:
-        """The agent that a message is for.
+        """Return the agent that a message is for.
 
         Args:
-            name: As the message names it; None: the default.
+            name: The agent's name in the message; None: the default agent.
 
         Raises:
-            CommandError: `unknown_agent`: there is none, which says who there is.
+            CommandError: `unknown_agent`: there is no such agent. The message lists the agents.
         """
         found = self._agents.get(name or self._default or "")
         if found is None:
@@ -117,12 +117,12 @@ class SessionAgents:
         return found
 
     def phase(self, name: str, phase: ChatAgentPhase) -> ChatAgentInfo:
-        """It is elsewhere in its session now."""
+        """Set an agent's phase in its session."""
         self._infos[name] = replace(self._infos[name], phase=phase)
         return self.info(name)
 
     def info(self, name: str) -> ChatAgentInfo:
-        """An agent, as it is told of."""
+        """Return the public state of an agent."""
         agent = self._agents[name]
         notice = replace_surrogates(str(self._call_agent(agent, agent.notice, "")))[
             :_MAX_LINE_CHARS
@@ -151,11 +151,11 @@ class SessionAgents:
 
 
 class HandoffChain:
-    """Those of one turn.
+    """The handoffs of one turn.
 
     Args:
-        agents: The session's.
-        first: Who began the turn.
+        agents: The agents of the session.
+        first: The agent that began the turn.
     """
 
     def __init__(self, agents: SessionAgents, first: InterpreterABC) -> None:
@@ -164,18 +164,18 @@ class HandoffChain:
         self._left = MAX_HANDOFFS
 
     def follow(self, from_agent: InterpreterABC, handoff: Handoff) -> InterpreterABC:
-        """Who goes on.
+        """Return the next agent of the turn.
 
-        A turn comes back to an agent that had its part only where that one is a SUPERVISOR: so no two
-        others pass it to and fro.
+        A turn returns to an agent that already answered only if that agent is a SUPERVISOR, so that two
+        other agents can't hand off to each other forever.
 
         Args:
-            from_agent: Who hands on.
-            handoff: To whom.
+            from_agent: The agent that hands off.
+            handoff: The handoff.
 
         Raises:
-            CommandError: `may_not_hand_on`: the giver's role doesn't let it, there is no such agent, it
-                had its part, or there were too many.
+            CommandError: `may_not_hand_on`: the role of `from_agent` forbids handoffs, there is no such
+                agent, the agent already answered, or there were too many handoffs.
         """
         if not find_role(from_agent.role).can_hand_off:
             raise _refused(f"{from_agent.name} has the role {from_agent.role}, which can't hand on")
@@ -199,10 +199,10 @@ class HandoffChain:
 
 
 def check_agent(agent: InterpreterABC) -> InterpreterABC:
-    """Refuse what is no agent.
+    """Validate an agent.
 
     Raises:
-        ProtocolError: `invalid_message`: it has no name, or an unknown role or type.
+        ProtocolError: `invalid_message`: the agent has no name, or an unknown role or type.
     """
     name = getattr(agent, "name", None)
     if (
@@ -275,13 +275,13 @@ async def release_connector(
     log: logging.Logger,
     limits: ChatLimits,
 ) -> None:
-    """Let a connector go; one that doesn't end is left alone. What it does wrong is logged.
+    """Release a connector. One that doesn't end in time is abandoned. Errors are logged.
 
     Args:
-        release: Its part of it.
-        log_text: Said in the log: what it didn't do.
-        log: The interpreter's.
-        limits: How long it has to let go.
+        release: The connector's own release function.
+        log_text: The log's text of a failure.
+        log: The interpreter's log.
+        limits: The time-outs.
     """
     releasing = asyncio.create_task(_guarded(release))
     for timeout_s in (limits.release_timeout_s, limits.release_cancel_timeout_s):

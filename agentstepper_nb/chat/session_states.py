@@ -1,4 +1,4 @@
-"""Where a session is, and whether AutoChat may go on: rules without I/O."""
+"""The states of a session, and the rules of AutoChat, without I/O."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ class SessionStates:
 
 
 class AutoChat:
-    """How often a session may still go on by itself.
+    """Counts the turns that a session takes without a user's message.
 
     Args:
-        max: The turns that it may take until a user says something again.
+        max: The most such turns until a user sends a message.
 
     Attributes:
-        turns: Those taken since a user said something.
+        turns: The turns since a user's last message.
 
     Raises:
-        ProtocolError: `invalid_message`: there is no such number of turns.
+        ProtocolError: `invalid_message`: `max` isn't a valid number of turns.
     """
 
     def __init__(self, max: int = AUTO_CHAT_MAX) -> None:

@@ -48,10 +48,10 @@ class ChatSessions:
         """Begin a session, in STATE_INIT.
 
         Args:
-            title: What it is called; by default as its first message begins.
+            title: The session's title; by default the beginning of its first message.
 
         Returns:
-            Its id: a random UUID, which nobody guesses.
+            The session's id: a random UUID.
         """
         session_id, now = uuid4(), self._config.clock()
         info = ChatSessionInfo(
@@ -117,10 +117,11 @@ class ChatSessions:
         return self._listeners.attach(listener, ChatSessionList(sessions=tuple(self.sessions())))
 
     async def remove(self, session: SessionId) -> None:
-        """End a session, and delete what is kept of it: to the end, also where who waits is cancelled.
+        """End a session, and delete its stored data. Finishes even if the caller is cancelled.
 
         Raises:
-            CommandError: `session_open`: another process has it; `session_failed`: it can't be deleted.
+            CommandError: `session_open`: another process has the session open. `session_failed`: the
+                data can't be deleted.
         """
         if str(session) not in self._live:
             self._transcripts.open(str(session)).remove()
@@ -134,9 +135,9 @@ class ChatSessions:
         await asyncio.shield(removing)
 
     async def close(self) -> None:
-        """End all sessions, their turns and runs; what is kept can be opened again. Idempotent.
+        """End all sessions with their turns and runs. Stored sessions can be opened again. Idempotent.
 
-        It goes on to its end, also where who waits for it is cancelled.
+        Finishes even if the caller is cancelled.
         """
         if self._closing is None:
             self._closing = asyncio.create_task(self._close())

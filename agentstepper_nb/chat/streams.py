@@ -188,10 +188,10 @@ async def _running_loop() -> asyncio.AbstractEventLoop:
 
 
 class AnswerChannel:
-    """Carries what a task says to who reads the answer, in its order.
+    """Passes the output of a task to the reader of its answer, in order.
 
     Args:
-        confirm: Asks the person.
+        confirm: Makes the confirmation that asks the person.
     """
 
     def __init__(self, confirm: ConfirmCallback) -> None:
@@ -207,17 +207,17 @@ class AnswerChannel:
         self.send(TextReplacement(text))
 
     async def request_choice(self, text: str, choices: Sequence[str], details: Any = None) -> str:
-        """Ask the person, once all that was said before is told; gives the choice."""
+        """Ask the person to choose, after all earlier output. Returns the choice."""
         await self._item_queue.join()
         return await self._confirm(text, choices, details=details)
 
     async def read(
         self, work: Callable[[], Coroutine[Any, Any, None]]
     ) -> AsyncGenerator[Item, None]:
-        """The answer, as it is said; at last the error that ended the work. Closing it cancels the work.
+        """Yield the answer's items, and raise the task's error at the end. Closing cancels the task.
 
         Args:
-            work: Begins it, once the first item is asked for.
+            work: Begins the task, when the first item is requested.
         """
         task = asyncio.create_task(work())
         task.add_done_callback(lambda _: self._item_queue.put_nowait(None))
@@ -234,7 +234,7 @@ class AnswerChannel:
 
 
 class StreamingAgent(InterpreterABC):
-    """An agent whose answer is a task that says it; the base of those of models."""
+    """The base class of agents whose answer is the output of a task, such as agents of models."""
 
     def chat(self, message: Message, turn: Turn) -> AnswerItems:
         """See `InterpreterABC.chat`."""

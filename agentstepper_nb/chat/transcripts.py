@@ -26,28 +26,28 @@ _EDGE_BYTES: Final = 64 * 1024
 
 
 class ChatTranscripts:
-    """Those of an installation.
+    """The transcripts of an installation.
 
     Args:
-        folder: Where they are; None: in memory, and gone with the process.
+        folder: The folder of the transcripts; None: transcripts are in memory, and end with the process.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        #: What each file says, by its name, for as long as the file is the same.
+        #: The session of each file, by the file's name, valid while the file is unchanged.
         self._known: dict[str, tuple[tuple[int, int], ChatSessionInfo | None]] = {}
 
     def create(self, session: ChatSessionInfo) -> ChatTranscript:
-        """That of a new session. A file is made with its first message."""
+        """Create the transcript of a new session. The first message creates the file."""
         lines = MemoryLineStore() if self._folder is None else FileLineStore(self._path(session.id))
         return ChatTranscript(lines, session)
 
     def open(self, session_id: str) -> ChatTranscript:
-        """One that is kept.
+        """Open a stored transcript.
 
         Raises:
-            CommandError: `unknown_session`: there is none; `session_open`: another process has it;
-                `session_failed`: it can't be read.
+            CommandError: `unknown_session`: there is no such transcript. `session_open`: another process
+                has the transcript open. `session_failed`: the transcript can't be read.
         """
         path = self._path(session_id)
         lines: FileLineStore | None = None
@@ -65,10 +65,10 @@ class ChatTranscripts:
             raise CommandError("session_failed", text) from None
 
     def list_stored_sessions(self, excluded_ids: Container[str] = ()) -> list[ChatSessionInfo]:
-        """The sessions whose transcripts are kept, in no order.
+        """List the sessions with stored transcripts, in no order.
 
         Args:
-            excluded_ids: Ids of those that needn't be looked at: they are open here.
+            excluded_ids: The ids of sessions to skip, because they are open in this process.
         """
         if self._folder is None:
             return []
@@ -136,7 +136,7 @@ def _summary(path: Path) -> ChatSessionInfo:
         return ChatTranscript(ReadOnlyLineStore(descriptor), first).summary()
 
 
-#: What a damaged line is refused by: it is no UTF-8, no JSON, or none of ours.
+#: The errors of a damaged line: the line isn't UTF-8, isn't JSON, or has another format.
 DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 #: A session's file is of this form; a later one is left alone.
 FORMAT_VERSION: Final = 1
@@ -177,12 +177,12 @@ _info: Final = msgspec.json.Decoder(ChatSessionInfo)
 
 
 class ChatTranscript:
-    """One session's. Of a message that was written more than once, the last counts, at its first place.
+    """The transcript of one session. A message that is written again replaces its earlier version.
 
     Args:
-        lines: Where it is kept.
-        session: What the first line says of the session.
-        max_read_bytes: Bytes of messages that are read at once.
+        lines: The storage of the lines.
+        session: The session's state in the first line.
+        max_read_bytes: The most bytes of messages that are read at once.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class ChatTranscript:
         self.session = session
         """What was noted of the session last."""
         self._lines = lines
-        #: Where each message stands; None: it could not be written.
+        #: The position of each message; None: the message could not be written.
         self._places: dict[str, tuple[int, int] | None] = {}
         self._updated_at = session.updated_at
         if lines.size:
@@ -205,10 +205,10 @@ class ChatTranscript:
         return message_id in self._places
 
     def record_message(self, message: Message) -> None:
-        """Keep a message: a new one, or one that is another now.
+        """Write a new or changed message.
 
         Raises:
-            OSError: It can't be written. It counts all the same.
+            OSError: The message can't be written; it still counts as a message of the session.
         """
         self._places.setdefault(message.id, None)
         self._updated_at = max(self._updated_at, message.created_at)
@@ -227,17 +227,17 @@ class ChatTranscript:
             self._append(_Line(gone=ids))
 
     def record_info(self, session: ChatSessionInfo) -> None:
-        """Keep how the session stands, for lists of what is kept. Before the first message it isn't.
+        """Write the session's state, for lists of sessions. Does nothing before the first message.
 
         Raises:
-            OSError: It can't be written.
+            OSError: The state can't be written.
         """
         self.session = make_closed_info(session)
         if self._places:
             self._append(_Line(session=self.session))
 
     def read(self, message_id: str) -> Message | None:
-        """A message; None where there is none, or it can't be read."""
+        """Read a message; None: there is no such message, or it can't be read."""
         place = self._places.get(message_id)
         if place is None:
             return None
@@ -272,7 +272,7 @@ class ChatTranscript:
         return ChatMessagePage(messages=self._read(page), more=end > len(page))
 
     def close(self) -> None:
-        """Let go of it. Idempotent."""
+        """Close the transcript. Idempotent."""
         self._lines.close()
 
     def remove(self) -> None:
@@ -292,7 +292,7 @@ class ChatTranscript:
             self.close()
 
     def summary(self) -> ChatSessionInfo:
-        """The session, as what is kept tells."""
+        """Return the session's stored state."""
         state = self.session.state
         if self._places and state is State.STATE_INIT:
             state = State.STATE_STOP
@@ -346,7 +346,7 @@ class ChatTranscript:
 
 
 def make_closed_info(session: ChatSessionInfo) -> ChatSessionInfo:
-    """A session, as it is when nobody has it open."""
+    """Convert a session's state to that of a session that isn't open."""
     return replace(
         session,
         state=State.STATE_INIT if session.state is State.STATE_INIT else State.STATE_STOP,
@@ -373,7 +373,7 @@ def _encoded(line: _Line) -> bytes:
 
 
 def read_first_line(data: bytes, session_id: str) -> ChatSessionInfo:
-    """What a file's first line says; its name is what counts."""
+    """Decode a file's first line. The session's id is taken from the file's name."""
     line = _line.decode(data.partition(b"\n")[0])
     if line.form != FORMAT_VERSION or line.session is None:
         raise OSError("a newer agentstepper_nb wrote the file, or it is not a transcript")
@@ -381,7 +381,7 @@ def read_first_line(data: bytes, session_id: str) -> ChatSessionInfo:
 
 
 def read_session_info(line: bytes) -> ChatSessionInfo | None:
-    """What a line notes of the session; None where it is another line, or was cut."""
+    """Decode a line with the session's state; None: the line is of another kind, or incomplete."""
     if not line.startswith(b'{"session":'):
         return None
     try:

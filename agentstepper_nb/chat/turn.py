@@ -21,19 +21,19 @@ from .message_builder import MAX_CONTENT_CHARS
 from .session import ChatSession
 from .session_agents import HandoffChain, explain_error, is_agent_stopped
 
-#: How often it is cancelled before it is left alone.
+#: The number of cancellations until a turn is abandoned.
 MAX_CANCEL_ATTEMPTS: Final = 2
 
 
 class RunningTurn:
-    """One turn of a session, which has begun. It ends once, whatever its agents do.
+    """A running turn of a session. The turn ends exactly once, even if its agents fail.
 
     Args:
         session: The session.
-        message: What is to be answered; it was said.
-        agent: Whom it is for.
-        is_continuation: Whether AutoChat says the message.
-        ended: Called once it has ended, and the session stands in STOP.
+        message: The message to answer, which was already added.
+        agent: The agent that answers.
+        is_continuation: Whether AutoChat sent the message.
+        ended: Called once the turn has ended and the session is in STATE_STOP.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class RunningTurn:
         self._task.add_done_callback(lambda _: self._finish(TurnEnding.STOPPED))
 
     def open_output(self) -> TurnOutput:
-        """What is said from now on."""
+        """Return the turn's messages from now on."""
         open_output = TurnOutput(self.cancel, self.session.config.limits.max_unread_bytes)
         self._outputs.append(open_output)
         return open_output
 
     def post(self, message: Message) -> None:
-        """Something is said; once the turn is over, it isn't."""
+        """Add a message. Ignored after the turn's end."""
         if self._has_ended:
             return
         self.session.post(message)
@@ -159,19 +159,20 @@ class RunningTurn:
         self._on_end(self)
 
 
-#: What an unread message takes beside its characters and bytes.
+#: The size of an unread message in addition to its characters and bytes.
 _MESSAGE_OVERHEAD_BYTES: Final = 500
 
 
 class TurnOutput:
-    """Messages as they are said: pieces with `final` false, and at last each whole.
+    """An async iterator of a turn's messages: parts with `final` false, then each complete message.
 
-    Pieces that nobody has read yet are one; a whole message stands in the place of its unread pieces. So
-    who doesn't read holds nothing up, and costs little. All of it is the interpreter's event loop's.
+    Unread parts are merged, and a complete message replaces its unread parts, so that a slow reader
+    delays nothing and costs little memory. Must be used on the interpreter's event loop.
 
     Args:
         cancel: Ends the turn.
-        max_unread_bytes: Characters and bytes that wait for a reader; of more, the oldest messages go.
+        max_unread_bytes: The most characters and bytes of unread messages; above the limit, the oldest
+            messages are dropped.
     """
 
     def __init__(self, cancel: Callable[[], None], max_unread_bytes: int) -> None:
@@ -185,7 +186,7 @@ class TurnOutput:
     # ---- the turn's side ----------------------------------------------------------------------------
 
     def put(self, message: Message) -> None:
-        """Something is said."""
+        """Add a message."""
         if self._has_ended:
             return
         pieces = self._unread.setdefault(message.id, [])
@@ -201,7 +202,7 @@ class TurnOutput:
         self._unread_arrived.set()
 
     def end(self) -> None:
-        """The turn has ended: what is unread may still be read. Idempotent."""
+        """End the output after the turn's end. Unread messages can still be read. Idempotent."""
         self._has_ended = True
         self._unread_arrived.set()
 
@@ -240,14 +241,14 @@ def _estimate_unread_bytes(pieces: Sequence[Message]) -> int:
 
 
 def make_user_message(message: str | UserInput | Message, session: ChatSession) -> Message:
-    """What a user says, as a message of a session.
+    """Convert a user's input to a message of a session.
 
     Args:
-        message: A text, with or without whom it is for; or a message of any type, from anywhere.
+        message: A text, a text with the name of an agent, or a message of any type.
         session: The session.
 
     Raises:
-        ProtocolError: `invalid_message`: it is no message.
+        ProtocolError: `invalid_message`: the input isn't a valid message.
     """
     if isinstance(message, Message):
         new = session.message("user")
@@ -260,7 +261,7 @@ def make_user_message(message: str | UserInput | Message, session: ChatSession) 
 
 
 def make_continuation(agent: InterpreterABC, session: ChatSession) -> Message:
-    """What an agent is told to go on: the interpreter says it.
+    """Make the interpreter's message that tells an agent to continue.
 
     Args:
         agent: The agent.
@@ -271,12 +272,12 @@ def make_continuation(agent: InterpreterABC, session: ChatSession) -> Message:
 
 
 def find_next_agent(session: ChatSession) -> InterpreterABC:
-    """Who is told to go on: whoever the last turn's message was for, if it is still there.
+    """Find the agent that AutoChat continues: the agent that the last turn's message was for.
 
-    Where a SUPERVISOR handed on, that is the SUPERVISOR: it sees what came of it, and decides.
+    If a SUPERVISOR handed off, AutoChat continues the SUPERVISOR, which sees the result and decides.
 
     Raises:
-        CommandError: `unknown_agent`: there is none.
+        CommandError: `unknown_agent`: the agent was removed.
     """
     turn = session.last_turn
     if turn is not None and turn.agent in session.agents:

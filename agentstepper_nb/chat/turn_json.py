@@ -14,10 +14,10 @@ from ..protocol.chat import Message, MessageType
 from . import message_types
 from .connector import Handoff
 
-#: What a message has that isn't a person's to edit.
+#: The fields of a message that a person can't edit.
 _OWN: Final = ("id", "session_id", "created_at", "final", "data")
 _BLANK: Final = Message(id="-", session_id="-", role="assistant", created_at=0)
-#: What says in the debugger that a message has bytes, which nobody reads there.
+#: The field that shows a message's bytes in the debugger, in place of the bytes.
 _BYTES: Final = "bytes"
 _HANDOFF_KEY: Final = "hand_on"
 
@@ -32,11 +32,11 @@ MakeMessage = Callable[[], Message]
 
 @dataclass(frozen=True)
 class TurnInput:
-    """What an agent is given.
+    """The input of an agent in a turn.
 
     Args:
-        message: What to answer.
-        window: The messages before it.
+        message: The message to answer.
+        window: The earlier messages.
     """
 
     message: Message
@@ -45,11 +45,11 @@ class TurnInput:
 
 @dataclass(frozen=True)
 class AgentAnswer:
-    """What an agent gave: its part of a turn.
+    """The output of an agent in a turn.
 
     Args:
-        messages: What it said.
-        handoff: Who goes on, if somebody does.
+        messages: The agent's messages.
+        handoff: The handoff to the next agent, if any.
     """
 
     messages: tuple[Message, ...]
@@ -57,24 +57,24 @@ class AgentAnswer:
 
 
 def encode_turn_input(turn_input: TurnInput) -> dict[str, Any]:
-    """What an agent is given, as the arguments of its event. The window's messages have their ids."""
+    """Encode an agent's input as the arguments of its event. The window's messages have their ids."""
     room = _limit_per_message(turn_input.window)
     window = [{"id": each.id, **_as_json(each, room)} for each in turn_input.window]
     return {"message": _as_json(turn_input.message, _MAX_VALUE_CHARS), "window": window}
 
 
 def decode_turn_input(value: Any, original: TurnInput) -> TurnInput:
-    """What a person made of it.
+    """Decode an agent's input that a person edited in the debugger.
 
-    A message of the window is known by its id: one that has none, or none of the window's, is a new one
-    of this turn's, which conversation and memory don't get.
+    A message of the window is identified by its id. A message with another id, or none, is new; it is
+    used in this turn only, and isn't added to the conversation.
 
     Args:
-        value: As it is now.
-        original: As it was.
+        value: The edited JSON value.
+        original: The original input.
 
     Raises:
-        ProtocolError: It can't be used; the text says why.
+        ProtocolError: The value can't be used; the message has the reason.
     """
     if not isinstance(value, dict) or set(value) - {"message", "window"} or "message" not in value:
         raise _unusable("arguments", 'the turn must be {"message": {…}, "window": [{…}]}')
@@ -90,7 +90,7 @@ def decode_turn_input(value: Any, original: TurnInput) -> TurnInput:
 
 
 def encode_agent_answer(part: AgentAnswer) -> list[dict[str, Any]]:
-    """What an agent gave, as the result of its event."""
+    """Encode an agent's output as the result of its event."""
     room = _limit_per_message(part.messages)
     shown = [_as_json(each, room) for each in part.messages]
     if part.handoff is not None:
@@ -100,15 +100,15 @@ def encode_agent_answer(part: AgentAnswer) -> list[dict[str, Any]]:
 
 
 def decode_agent_answer(value: Any, part: AgentAnswer, make_message: MakeMessage) -> AgentAnswer:
-    """What a person made of it, or gave in its place: messages, a single one, or just text.
+    """Decode an agent's output that a person edited or supplied: messages, one message, or a text.
 
     Args:
-        value: As it is now.
-        part: As it was: a message takes the place of the one that was at its position.
-        make_message: Makes a message for one that is new.
+        value: The JSON value.
+        part: The original output. A message replaces the original message at its position.
+        make_message: Makes a new message.
 
     Raises:
-        ProtocolError: It can't be used; the text says why.
+        ProtocolError: The value can't be used; the message has the reason.
     """
     items = list(_listed("result", value))
     handoff = None

@@ -1,4 +1,4 @@
-"""What the subcommands take."""
+"""The arguments of the subcommands `serve`, `step`, `run` and `proxy`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ sends. Without a program it prints the variables and serves until Ctrl-C.
 
 
 def add_serve_command(commands: Commands) -> None:
-    """Describe `agentstepper serve`. Nothing has a default here: a file may set it as well."""
+    """Add the parser of `agentstepper serve`. No argument has a default: `--config` may set all."""
     parser = commands.add_parser(
         "serve",
         help="run a debugger without Jupyter",
@@ -204,7 +204,7 @@ def add_serve_command(commands: Commands) -> None:
 
 
 def add_step_command(commands: Commands) -> None:
-    """Describe `agentstepper step`."""
+    """Add the parser of `agentstepper step`."""
     parser = commands.add_parser(
         "step",
         help="step agents from the terminal",
@@ -230,7 +230,7 @@ def add_step_command(commands: Commands) -> None:
 
 
 def add_run_command(commands: Commands) -> None:
-    """Describe `agentstepper run`."""
+    """Add the parser of `agentstepper run`."""
     parser = commands.add_parser(
         "run",
         help="run an agent's program under the debugger",
@@ -286,12 +286,12 @@ def add_run_command(commands: Commands) -> None:
         "the files of the row; the recorded one, until agentstepper put-back; or none (%(default)s)",
     )
     again.add_argument("--cut", help=argparse.SUPPRESS)  # RUN@COUNT, of `agentstepper bisect`
-    # What stands here stands before the `--`.
+    # Arguments before the `--` that no option takes.
     add("misplaced", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
 def add_proxy_command(commands: Commands) -> None:
-    """Describe `agentstepper proxy`."""
+    """Add the parser of `agentstepper proxy`."""
     parser = commands.add_parser(
         "proxy",
         help="halt the LLM queries of a program of any language",
@@ -301,14 +301,14 @@ def add_proxy_command(commands: Commands) -> None:
     )
     add = parser.add_argument
     add("--name", help="the run's name, in place of the program's")
-    add("--url", help="where agents reach the debugger; else it is looked for")
-    add("--token", help="the agent token; better put in AGENTSTEPPER_TOKEN")
+    add("--url", help="the debugger's address for agents; by default the debugger is discovered")
+    add("--token", help="the agent token; prefer the variable AGENTSTEPPER_TOKEN")
     add(
         "--beat-after",
         type=parse_positive_number,
         default=30,
         metavar="SECONDS",
-        help="when the first heartbeat is sent to a client that waits (30)",
+        help="the time until a waiting client gets the first heartbeat (30)",
     )
     add(
         "--beat-every",
@@ -320,7 +320,7 @@ def add_proxy_command(commands: Commands) -> None:
 
 
 def make_integer_type(low: int, high: int) -> Callable[[str], int]:
-    """A type of arguments: whole numbers between two."""
+    """Make an argument type for `argparse`: integers from `low` to `high`."""
 
     def parse(text: str) -> int:
         given = int(text)
@@ -333,7 +333,7 @@ def make_integer_type(low: int, high: int) -> Callable[[str], int]:
 
 
 def parse_positive_number(text: str) -> float:
-    """A type of arguments: numbers above 0."""
+    """An argument type for `argparse`: numbers above 0."""
     given = float(text)
     if not given > 0:
         raise argparse.ArgumentTypeError(f"{text} is not above 0")

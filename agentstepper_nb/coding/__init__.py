@@ -1,4 +1,4 @@
-"""The coding agent: a loop around a model and tools, each step of which can be stepped and edited.
+"""The coding agent: a loop of a model and tools, in which each event can be stepped and edited.
 
 Imports `protocol`, `sdk`, `models`, `llm_wire`, `rpc`, `worker`, `runtime`, `discover`, `line_file`.
 Begin reading in `session`: `CodingSession`, as `agentstepper code`, notebooks and the server use

@@ -1,4 +1,7 @@
-"""Asks people to approve tool calls, and decides which answer counts."""
+"""Requests a person's approval of tool calls, from the debugger's view and from an `Approver`.
+
+The first answer counts.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +27,21 @@ if TYPE_CHECKING:
 
 
 class ApprovalRequest(Struct, frozen=True, kw_only=True, rename={"policy_reason": "why"}):
-    """A question to a person: whether a tool call may be made."""
+    """A request to a person to approve a tool call."""
 
     call_id: str
     tool: str
     args: Any
     risk: Risk
-    policy_reason: str  # the rule that asks, in words
-    rule: str | None = None  # what "always allow this here" would allow, in words
+    policy_reason: str  # why the policy requires approval, for a person
+    rule: str | None = None  # what "always allow this here" would allow; None: not offered
 
 
 class NoDecisionReason(StrEnum):
-    """Why a call is denied that no person decided about. The log has the value as who decided."""
+    """The reason of a denial that no person made. The session's log has the value as `by`."""
 
-    NOBODY = "nobody"  # nobody could be asked
-    TIMEOUT = "timeout"  # nobody answered in time
+    NOBODY = "nobody"  # there is no approver
+    TIMEOUT = "timeout"  # no person answered in time
 
 
 class ApprovalDecision(Struct, frozen=True, kw_only=True):
@@ -46,10 +49,10 @@ class ApprovalDecision(Struct, frozen=True, kw_only=True):
 
     approved: bool
     reason: str = ""
-    args: Any = None  # edited arguments, where `edited`
+    args: Any = None  # the edited arguments, if `edited`
     edited: bool = False
-    always: bool = False  # also from now on, in this workspace
-    decided_by: str = ""  # who or what decided, or a `NoDecisionReason`; filled in for the log
+    always: bool = False  # allow such calls in this workspace from now on
+    decided_by: str = ""  # the approver's name, or a `NoDecisionReason`; set for the log
 
     @property
     def is_undecided(self) -> bool:
@@ -58,20 +61,20 @@ class ApprovalDecision(Struct, frozen=True, kw_only=True):
 
 
 class Approver(Protocol):
-    """The interface of a program part that asks a person for approvals, besides the view.
+    """The interface of an object that requests approvals from a person outside of the debugger's view.
 
-    The log names the approver by its attribute `name`; without one, `approver`.
+    The session's log has the approver's attribute `name`; without one, `approver`.
     """
 
     async def request_decision(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Ask the person, and wait for the answer. Cancelled if somebody else answers first.
+        """Ask the person, and wait for the answer. Cancelled if another approver answers first.
 
         Args:
             request: The request.
         """
 
 
-#: Calls of which it is remembered that they were answered.
+#: The most call ids that are remembered as answered.
 _MAX_ANSWERED: Final = 1000
 
 
@@ -83,10 +86,10 @@ _UNCONFIRMED: Final = (
 
 
 class HttpApprover:
-    """Asks who reads a session's events.
+    """Requests approvals from the HTTP clients that read a session's events.
 
     Args:
-        notify: Takes the events.
+        notify: Sends an event to the clients.
     """
 
     name: Final = "http"
@@ -94,16 +97,16 @@ class HttpApprover:
     def __init__(self, notify: Callable[[ServerEvent], None]) -> None:
         self._notify = notify
         self._waiting: dict[str, asyncio.Future[ApprovalDecision]] = {}
-        self._high_risk_calls: set[str] = set()  # those of the calls that wait whose risk is high
+        self._high_risk_calls: set[str] = set()  # pending calls of high risk
         self._answered: deque[str] = deque(maxlen=_MAX_ANSWERED)
 
     @property
     def pending_call_ids(self) -> tuple[str, ...]:
-        """The calls that wait, oldest first."""
+        """The ids of the calls that wait for an answer, oldest first."""
         return tuple(self._waiting)
 
     async def request_decision(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Ask, and wait for the answer; see `Approver`."""
+        """Send the request to the clients, and wait for the answer. See `Approver`."""
         call = request.call_id
         decision: asyncio.Future[ApprovalDecision] = asyncio.get_running_loop().create_future()
         self._waiting[call] = decision
@@ -120,25 +123,25 @@ class HttpApprover:
         )
         try:
             return await decision
-        finally:  # also where the view was faster, or nobody answered in time
+        finally:  # also if the view answered first, or nobody answered in time
             if self._waiting.get(call) is decision:
                 del self._waiting[call]
                 self._high_risk_calls.discard(call)
             self._answered.append(call)
 
     def answer(self, session: str, call: str, answer: CodingApprovalBody) -> None:
-        """Somebody answered.
+        """Accept a client's answer.
 
         Args:
-            session: The session, for the errors.
-            call: The call.
-            answer: What they said.
+            session: The session's id, for error messages.
+            call: The call's id.
+            answer: The client's answer.
 
         Raises:
             ProtocolError: The edited arguments aren't JSON.
-            StaleError: It was answered before, here or elsewhere.
-            CommandError: `unknown_call`; `needs_confirmation`: the risk is high, and the approval isn't
-                confirmed.
+            StaleError: The call was already answered, by a client or in the debugger.
+            CommandError: `unknown_call`: the call doesn't wait for approval. `needs_confirmation`: the
+                call's risk is high, and the approval isn't confirmed.
         """
         decision = self._waiting.get(call)
         if decision is None and call not in self._answered:
@@ -178,16 +181,16 @@ _NO_APPROVER: Final = (
     "The call needs a person's approval, but nobody can be asked: run `agentstepper code` "
     "in a terminal or beside a debugger, or with --yes."
 )
-#: Characters of why something is asked that the debugger takes.
+#: The most characters of a reason that the debugger accepts.
 _MAX_REASON_CHARS: Final = 1000
 
 
 class ApprovalRequester:
-    """Asks people.
+    """The approver and the time-out of a coding session.
 
     Args:
-        approver: Somebody besides the debugger's view; None for nobody.
-        timeout_s: Seconds that they have together; None is without end.
+        approver: The approver besides the debugger's view; None: there is none.
+        timeout_s: Seconds for an answer from the approver or the view; None: no limit.
     """
 
     def __init__(self, approver: Approver | None, timeout_s: float | None) -> None:
@@ -195,7 +198,7 @@ class ApprovalRequester:
         self.timeout_s = timeout_s
 
     async def request_without_debugger(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Ask where no debugger is there. Whatever goes wrong is a denial."""
+        """Ask the approver, in a session without a debugger. Every failure is a denial."""
         if self.approver is None:
             return ApprovalDecision(
                 approved=False, reason=_NO_APPROVER, decided_by=NoDecisionReason.NOBODY
@@ -218,23 +221,24 @@ class ApprovalRequester:
 
     @property
     def approver_name(self) -> str:
-        """What the log calls the approver."""
+        """The approver's name in the session's log."""
         return str(getattr(self.approver, "name", "approver"))
 
     @property
     def timeout_reason(self) -> str:
-        """Why a call is denied that nobody answered in time."""
+        """The reason of a denial after the time-out."""
         return f"Nobody answered within {self.timeout_s or 0:g} seconds."
 
 
 class FirstAnswerApproval:
-    """Asks others while the debugger's view is asked at the halt point of `approval`.
+    """Requests an approval from the debugger's view and from an approver. The first answer counts.
 
-    They are asked once the halt point waits; leaving the context takes the question back.
+    An async context manager. The approver is asked once the agent waits at the halt point of
+    `approval`; leaving the context cancels the request to the approver.
 
     Args:
-        requester: Who they are.
-        request: What is asked.
+        requester: The approver and the time-out.
+        request: The request.
     """
 
     def __init__(self, requester: ApprovalRequester, request: ApprovalRequest) -> None:
@@ -277,15 +281,15 @@ class FirstAnswerApproval:
         try:
             self._send_decision(decision)
             self._sent_decision = decision
-        except NotJSONError:  # of an approver of somebody's own: the view has the question
+        except NotJSONError:  # a custom approver's arguments; the view can still answer
             log.exception("The debugger's answer to an approval can't be used.")
 
     def outcome(self, *, approved: bool, reason: str = "") -> ApprovalDecision:
-        """What was decided at the halt point, and by whom.
+        """Return the decision that was made at the halt point, with its author.
 
         Args:
             approved: Whether the call was approved.
-            reason: Why it was denied.
+            reason: The reason of a denial.
         """
         sent_decision = self._sent_decision
         if sent_decision is not None and sent_decision.approved == approved:
@@ -303,7 +307,7 @@ class FirstAnswerApproval:
             self.approval.approve(always=decision.always)
 
     async def _request_from_approver(self) -> ApprovalDecision:
-        """The approver's answer; never, where there is none or it fails: the view has the question."""
+        """Wait for the approver's answer; forever without an approver, or if it fails."""
         if self._requester.approver is not None:
             try:
                 return await self._requester.approver.request_decision(self._request)
@@ -314,11 +318,11 @@ class FirstAnswerApproval:
 
 
 def make_approval_entry(request: ApprovalRequest, decision: ApprovalDecision) -> ApprovalEntry:
-    """What is logged of a decision about a call.
+    """Make the log's entry of a decision about a call.
 
     Args:
-        request: What was asked, or would have been.
-        decision: What was decided.
+        request: The request, even if no person was asked.
+        decision: The decision.
     """
     return ApprovalEntry(
         call_id=request.call_id,
@@ -332,12 +336,12 @@ def make_approval_entry(request: ApprovalRequest, decision: ApprovalDecision) ->
 
 
 def make_approval_event(request: ApprovalRequest) -> TraceEvent:
-    """The event by which a transcript's readers see that a call waits for an approval."""
+    """Make the transcript's event of a call that waits for an approval."""
     return TraceEvent("approval_required", msgspec.to_builtins(request))
 
 
 def make_denied_result(decision: ApprovalDecision) -> ToolResult:
-    """What the model reads of a denial."""
+    """Make the tool result with which the model learns of a denial."""
     if decision.is_undecided:
         return ToolResult.failure(f"This call was denied. {decision.reason}")
     reason = f": {decision.reason}" if decision.reason else "."

@@ -49,14 +49,17 @@ class _Answer(Enum):
 
 
 class ChatParticipant(OutputReceiver, Protocol):
-    """Who is told an answer, and asked within it."""
+    """The receiver of an answer and of the confirmations within the answer."""
 
     async def request_choice(self, text: str, choices: Sequence[str], details: Any) -> str:
-        """Ask, once all that was said is told; gives the choice. Cancelling it takes that back."""
+        """Ask the person to choose, after all earlier output. Returns the choice.
+
+        Cancelling the task withdraws the request.
+        """
 
 
 class ChatOptions(SettingsDict, total=False):
-    """What sessions in a chat take beside who answers: the settings, as `session.Options`."""
+    """The options of coding sessions in a chat, besides the model; see `CodingOptions`."""
 
     policy: PolicyEngine | PolicyFactory | str | None
 
@@ -123,7 +126,7 @@ class CodingConversations:
 
 
 class CodingConversation:
-    """One conversation, whose session's approver this is.
+    """One conversation of a chat with the coding agent. The conversation is its session's approver.
 
     Args:
         root: See `CodingConversations.open`.
@@ -147,20 +150,20 @@ class CodingConversation:
     async def answer(
         self, prompt: str, participant: ChatParticipant, dbg: AsyncAgentStepper | None
     ) -> None:
-        """Answer a prompt. Cancelling it ends the answer, and what it runs.
+        """Answer a prompt. Cancelling the task ends the answer and its commands.
 
-        A chat leaves an answer alone that doesn't end soon after it was cancelled, as one whose command
-        is being killed: so the next answer waits for that end.
+        A chat abandons an answer that doesn't end soon after its cancellation, for example while a
+        command is being killed. The next answer therefore waits for that end.
 
         Args:
-            prompt: What a person asks for.
-            participant: Is told the answer, and asked for approvals.
-            dbg: The debugger's run in which it is to be seen; None for none.
+            prompt: The person's prompt.
+            participant: Receives the answer and the requests for approval.
+            dbg: The run in the debugger that shows the answer; None: no run.
 
         Raises:
             AgentStopped: Stop was pressed in the debugger.
             ToolDeniedError: A person denied a question to the model there.
-            CodingSessionError: There is no answer; says why.
+            CodingSessionError: There is no answer. The message has the reason.
         """
         await self.session.cancel()
         self._participant, self._output_writer = (
@@ -181,7 +184,7 @@ class CodingConversation:
 
     @property
     def notice(self) -> str:
-        """What a person must know where nothing holds its commands; "" is nothing."""
+        """A warning if no sandbox confines the agent's commands; "" if one does."""
         return self.session.sandbox.warning
 
     async def close(self) -> None:
@@ -201,7 +204,7 @@ class CodingConversation:
             self._output_writer.on_tool_start(tool, args)
 
     async def request_decision(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Ask for an approval; see `Approver`."""
+        """Request an approval. See `Approver`."""
         always = (_Answer.ALWAYS,) if request.rule else ()
         details = msgspec.to_builtins(request) | {"args": limit_value(request.args)}
         answers = (_Answer.ALLOW, *always, _Answer.DENY)

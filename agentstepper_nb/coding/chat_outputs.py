@@ -1,4 +1,4 @@
-"""What happens in a coding session, as the pieces of an answer in a chat."""
+"""Converts the events of a coding session to the pieces of an answer in a chat."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NO_OUTPUT: Final = "It ended with exit code 0, and said nothing."
 
 
 class OutputReceiver(Protocol):
-    """Who is told an answer. None of it waits."""
+    """The receiver of an answer. Its methods don't block."""
 
     def send(self, output: AgentOutput) -> None:
         """There is more of it."""
@@ -70,7 +70,7 @@ class ChatOutputWriter:
         self._is_answered = False  # that one is complete
 
     def on_event(self, event: AgentEvent) -> None:
-        """Something happened; the session's listener."""
+        """Convert an event. This is the session's listener."""
         match event:
             case TextDelta(text=text):
                 self._append_text(text)

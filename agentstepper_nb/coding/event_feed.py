@@ -13,7 +13,7 @@ import msgspec
 from ..errors import CommandError
 from ..protocol.coding_api import CodingTrace, NumberedCodingEvent, ServerEvent
 
-#: What is kept for a reader that comes, comes back or is slow: so many events, and bytes of them.
+#: The most events, and the most bytes of events, stored for new, returning or slow readers.
 MAX_EVENTS: Final = 10_000
 MAX_BYTES: Final = 16 * 1024 * 1024
 
@@ -23,11 +23,11 @@ STREAM_TAKEN_OVER_KIND: Final = "taken_over"
 
 
 class SessionEventFeed:
-    """Takes events without waiting for who reads them.
+    """A bounded buffer of a session's events. Adding an event never waits for a reader.
 
     Args:
-        max_events: How many are kept.
-        max_bytes: How many bytes of them, as JSON; the newest is kept however large.
+        max_events: The most stored events.
+        max_bytes: The most bytes of stored events, as JSON. The newest event is stored in any case.
     """
 
     def __init__(self, max_events: int = MAX_EVENTS, max_bytes: int = MAX_BYTES) -> None:
@@ -61,9 +61,9 @@ class SessionEventFeed:
         self._notify_reader()
 
     async def read(self, last_event_id: str | None) -> AsyncGenerator[NumberedCodingEvent, None]:
-        """Give the events from one on, and then each as it happens.
+        """Yield the stored events from one on, and then each new event.
 
-        The first item has no event: it says where the reader stands.
+        The first item has no event, only the reader's position.
 
         Args:
             last_event_id: The id of the last event that the reader has; an id of this execution takes

@@ -1,4 +1,4 @@
-"""One coding session behind HTTP: it answers a message at a time, and what happens goes to its feed."""
+"""One coding session behind HTTP: answers one message at a time, and writes events to its feed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 class SessionOpening(Struct, frozen=True, kw_only=True):
-    """What a session is opened with.
+    """The arguments with which a session is opened.
 
     Args:
-        request: What was asked for.
-        approver: Whom to ask, beside the debugger's view.
-        listener: Hears what happens.
+        request: The client's request.
+        approver: The approver besides the debugger's view.
+        listener: Receives the session's events.
     """
 
     request: wire.CreateCodingSession
@@ -42,11 +42,11 @@ SessionOpener = Callable[[SessionOpening, str | None], Awaitable["CodingSession"
 
 
 class HostedCodingSession:
-    """One session that is open.
+    """One open session.
 
     Args:
-        request: What it was opened with.
-        log: Gets what fails.
+        request: The request that opened the session.
+        log: The log of failures.
     """
 
     def __init__(self, request: wire.CreateCodingSession, log: logging.Logger) -> None:
@@ -76,7 +76,7 @@ class HostedCodingSession:
 
     @property
     def conversation(self) -> CodingSession:
-        """What is hosted, once open."""
+        """The coding session, once it is open."""
         assert self._conversation is not None
         return self._conversation
 
@@ -86,7 +86,7 @@ class HostedCodingSession:
         return self._answer_task is not None and not self._answer_task.done()
 
     def info(self) -> wire.CodingSessionInfo:
-        """What `GET sessions` says of it."""
+        """The session's entry in `GET sessions`."""
         return wire.CodingSessionInfo(
             id=self.conversation.id,
             workspace_path=self._request.workspace_path,
@@ -159,7 +159,7 @@ class HostedCodingSession:
 
 
 def make_server_event(event: AgentEvent) -> wire.ServerEvent | None:
-    """What a client is told of an event; None of those that another one says whole."""
+    """Convert an event for clients; None: another event has the same information."""
     match event:
         case TextDelta(text=text):
             return wire.CodingTextDelta(text=text)

@@ -1,4 +1,4 @@
-"""What the model is told and asked; where a debugger is there, in a person's hands."""
+"""The agent's queries to the model, which a person can edit in the debugger."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..sdk.async_stepper import AsyncAgentStepper
 
 
-#: A file of the workspace that tells agents what they should know about it.
+#: The file of the workspace with instructions for agents.
 INSTRUCTIONS_FILE: Final = "AGENTS.md"
 #: Characters of it that the model is given.
 _MAX_INSTRUCTIONS_CHARS: Final = 16_000
@@ -113,15 +113,15 @@ class ModelQueries:
         self._idle_timeout_s = idle_timeout_s
 
     async def send(self, request: ModelRequest) -> ModelAnswer:
-        """Ask once. What is in force after a person's edits is what is sent, told and given back.
+        """Query the model once. A person's edits of the request and the answer take effect.
 
         Args:
-            request: The question, whose messages are the transcript's.
+            request: The request, with the transcript's messages.
 
         Raises:
-            ModelError: There is no answer, or the person's edit is none.
+            ModelError: There is no answer, or the person's edit isn't a valid answer.
             ToolDeniedError: A person denied the query.
-            InjectedError: A person let it fail.
+            InjectedError: A person raised an exception in place of the query.
         """
         if self._dbg is None:
             return await self._stream(request)

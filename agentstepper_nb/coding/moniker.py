@@ -38,13 +38,15 @@ _NOTHING: Final = "The agent has nothing to do and waits for guidance."
 
 
 class CodingConfig(CodingSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What it is created with: these, and the settings. A person is asked in the debugger.
+    """The configuration of the moniker `coding`: these fields, and the settings of coding sessions.
+
+    Approvals are requested in the debugger.
 
     Args:
-        workspace: The folder that it works in, and may not leave: an absolute path.
-        prompt: What it is to do first.
-        provider: Who serves the model, as `--provider` has it.
-        model: The model's name there.
+        workspace: The absolute path of the folder to which the agent is confined.
+        prompt: The first prompt.
+        provider: The model's provider, as `--provider` takes it.
+        model: The model's name at the provider.
     """
 
     workspace: Annotated[str, Meta(min_length=1, max_length=4096)]
@@ -54,11 +56,11 @@ class CodingConfig(CodingSettings, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class CodingMonikerState(Struct, frozen=True, kw_only=True, rename={"has_reached_limit": "cut"}):
-    """Its state.
+    """The state of the moniker `coding`.
 
     Args:
-        coding_session: The coding session's id, by which `agentstepper code --resume` finds it, too.
-        has_reached_limit: Whether the last prompt was cut at its limit of questions.
+        coding_session: The coding session's id, also for `agentstepper code --resume`.
+        has_reached_limit: Whether the last prompt ended at its limit of queries.
     """
 
     coding_session: str

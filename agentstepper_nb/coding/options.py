@@ -1,4 +1,4 @@
-"""What a coding session is opened with, besides workspace and model: options and limits."""
+"""The options and limits of a coding session."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class CodingLimits(Struct, frozen=True, kw_only=True):
 
 
 def override_limits(limits: CodingLimits, settings: SettingsDict) -> CodingLimits:
-    """Limits, with those that settings have in their place.
+    """Replace limits by the values in settings.
 
-    A tool call has time for its command where nobody limits the call itself.
+    If only the command's time is set, the tool call's time limit is raised to allow the command.
 
     Args:
         limits: The limits.
-        settings: The settings; None is left out.
+        settings: The settings. Values of None are ignored.
     """
     given = {limit: settings.get(name) for limit, name in _SETTING_OF_LIMIT.items()}
     chosen = replace(
@@ -81,7 +81,7 @@ _CHOICES: Final = ("auto", "none", "required")
 
 
 class CodingOptions(SettingsDict, total=False):
-    """What `CodingSession.create` and `resume` take beside what they need: the settings, and these."""
+    """The optional arguments of `CodingSession.create` and `resume`: the settings, and these."""
 
     approver: Approver | None  # somebody to ask, besides the debugger's view
     debugger: bool  # whether to look for one

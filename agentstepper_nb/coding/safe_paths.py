@@ -1,4 +1,4 @@
-"""What a path has to look like before anybody looks for it on the disk."""
+"""Checks the syntax of paths, and opens paths below a folder without leaving the folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from ..errors import UnsafePathError
 from ..protocol.text_escaping import INVISIBLE_CHARACTERS
 
-#: Bytes of a path, and of one name in it: what POSIX systems take at least.
+#: The most bytes of a path, and of one name in a path: limits that all POSIX systems support.
 MAX_PATH_BYTES: Final = 4096
 MAX_NAME_BYTES: Final = 255
 #: Folders below each other: the walk holds a descriptor for each.
@@ -75,7 +75,7 @@ GIT_FOLDER_NAME: Final = ".git"
 
 
 class LocatedPath(NamedTuple):
-    """Where a walk ended."""
+    """The location of a path: its open parent folder, and its name in the folder."""
 
     folder: int  # a descriptor, open as long as the walk's context
     name: str  # in that folder; `.` where the path is the folder itself
@@ -98,7 +98,7 @@ class SafeFolder:
         self._descriptor: int | None = os.open(root, _FOLDER)
 
     def close(self) -> None:
-        """Let go of the folder. Walks that are under way go on to their ends."""
+        """Close the folder. Lookups in progress finish."""
         with self._lock:
             descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
@@ -145,11 +145,11 @@ class SafeFolder:
             walk.close()
 
     def resolve(self, parts: Sequence[str]) -> Path:
-        """Where a path leads, its links resolved. What isn't there is taken by its name.
+        """Resolve the links of a path. Names that don't exist are kept.
 
         Raises:
-            UnsafePathError: It leads out.
-            OSError: A folder on the way can't be entered.
+            UnsafePathError: The path leads out of the folder.
+            OSError: A folder of the path can't be opened.
         """
         walk = _Walk(self.root, self._duplicate_descriptor(), parts)
         try:
@@ -207,7 +207,7 @@ class _Walk:
         return (*self._names, *reversed(self._remaining))
 
     def close(self) -> None:
-        """Let go of the folders."""
+        """Close the folders."""
         while self._descriptors:
             os.close(self._descriptors.pop())
 

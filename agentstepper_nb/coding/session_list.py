@@ -32,7 +32,7 @@ class CodingDataPaths:
 
     @property
     def rules(self) -> Path:
-        """What people allowed and denied for good."""
+        """The file of the policy rules."""
         return self._folder / "rules.json"
 
     def log(self, id: str) -> Path:
@@ -71,10 +71,10 @@ class CodingDataPaths:
         return sorted(known, key=lambda each: (each.updated_at, each.id), reverse=True)
 
     def summary(self, id: str) -> CodingSessionSummary:
-        """What is kept of a session.
+        """Return the summary of a stored session.
 
         Raises:
-            CodingSessionError: There is none of this id, or its log doesn't say what it was about.
+            CodingSessionError: There is no session of this id, or its log has no beginning.
         """
         path = self.log(id)
         try:
@@ -187,7 +187,7 @@ def check_stored_session(
 
 
 def make_stored_info(stored_session: StoredCodingSession) -> wire.CodingSessionInfo:
-    """What `GET sessions` says of a session that isn't open here."""
+    """Make the entry in `GET sessions` of a session that isn't open in this process."""
     summary = stored_session.summary
     return wire.CodingSessionInfo(
         id=summary.id,

@@ -77,17 +77,17 @@ class EventEntry(Struct, frozen=True, kw_only=True, tag="event", tag_field="type
 class ApprovalEntry(
     Struct, frozen=True, kw_only=True, tag="approval", tag_field="type", rename="camel"
 ):
-    """What was decided about a call that had to be asked for, or that a rule or `--yes` decided.
+    """The decision about a call that required approval, or that a rule or `--yes` decided.
 
     Args:
-        call_id: The call.
-        decision: What was decided.
-        reason: What the person said to it; empty: nothing.
-        why: Why the call was asked for, or the rule that decided.
-        risk: How much harm the call may do.
-        by: `terminal`, `http`, `chat` or `approver` (one of somebody's own), `debugger`; `timeout` and
-            `nobody`, which deny; `rule`; `auto_approve`, which is `--yes`.
-        always: What was allowed from then on, in words.
+        call_id: The call's id.
+        decision: The decision.
+        reason: The person's reason; empty: none.
+        why: The reason why the call required approval, or the rule that decided.
+        risk: The possible harm of the call.
+        by: `terminal`, `http`, `chat` or `approver` (a custom one), `debugger`; `timeout` and `nobody`,
+            which deny; `rule`; `auto_approve`: `--yes`.
+        always: Description of the calls that are allowed from then on.
     """
 
     call_id: str
@@ -133,7 +133,7 @@ class PromptEdit(
 
 
 def make_message_entry(message: UserMessage | AssistantMessage) -> MessageEntry:
-    """What is logged of something that a person or a model said."""
+    """Make the log's entry of a message of a person or a model."""
     if isinstance(message, UserMessage):
         return MessageEntry(role="user", content=message.content)
     calls = tuple(
@@ -144,12 +144,12 @@ def make_message_entry(message: UserMessage | AssistantMessage) -> MessageEntry:
 
 
 def make_result_entry(call_id: str, result: ToolResult) -> MessageEntry:
-    """What is logged of a call's result."""
+    """Make the log's entry of a call's result."""
     return MessageEntry(role="tool", call_id=call_id, result=result)
 
 
 def make_event_entry(event: AgentEvent) -> dict[str, Any]:
-    """What is logged of an event: its fields beside `type` and `eventType`."""
+    """Make the log's fields of an event, besides `type` and `eventType`."""
     try:
         fields: dict[str, Any] = msgspec.to_builtins(event)
     except (TypeError, ValueError, RecursionError):  # of a provider or tool of somebody's own

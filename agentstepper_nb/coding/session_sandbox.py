@@ -1,4 +1,4 @@
-"""What holds a session's commands: its sandbox, its mode, its private home, what a person granted."""
+"""The confinement of a session's commands: sandbox, mode, private home folder, and grants."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _UNPROTECTED: Final = (
 
 
 class SandboxSettings(Struct, frozen=True, kw_only=True):
-    """What a person sets of a session's sandbox.
+    """The sandbox settings of a session.
 
     Args:
-        mode: What commands and tools may do without asking.
-        backend: Which sandbox holds commands.
-        network: Whether commands have the network without asking.
-        readable: Folders outside of the workspace that commands see, absolute and without links.
-        writable: Folders outside of the workspace that commands may change, absolute and without links.
-        limits: What one command may use.
+        mode: The access of commands and tools without approval.
+        backend: The sandbox that confines commands.
+        network: Whether commands may use the network without approval.
+        readable: Absolute paths of folders outside of the workspace that commands may read.
+        writable: Absolute paths of folders outside of the workspace that commands may write.
+        limits: The resource limits of one command.
     """
 
     mode: SandboxMode = SandboxMode.WORKSPACE_WRITE
@@ -71,18 +71,18 @@ def parse_sandbox_settings(given: Mapping[str, Any]) -> SandboxSettings:
 
 
 class SessionSandbox:
-    """What one session's commands may reach.
+    """The sandbox of one session, and the access of its commands.
 
-    Made by `open`, or of parts. `close` removes the private home.
+    Usually made with `open`. `close` removes the private home folder.
 
     Args:
         sandbox: The sandbox.
-        workspace: The workspace, without links.
-        home: The private home, which is removed with the session.
-        settings: What a person set.
+        workspace: The workspace, with symbolic links resolved.
+        home: The private home folder, which is removed with the session.
+        settings: The sandbox settings.
         hidden: Folders that commands never see.
-        rules: The book whose deny rules keep files from commands; None: there is none.
-        unavailable_reasons: Why better sandboxes don't work here, each a sentence.
+        rules: The policy rules, whose `deny` rules protect files from commands; None: no rules.
+        unavailable_reasons: The reasons why better sandboxes don't work here, as sentences.
     """
 
     def __init__(
@@ -118,11 +118,11 @@ class SessionSandbox:
         """Choose a session's sandbox, and make its private home. Blocking: call it on a thread.
 
         Args:
-            settings: What a person set.
-            workspace: The workspace, without links.
-            data_dir: The folder that keeps sessions.
+            settings: The sandbox settings.
+            workspace: The workspace, with symbolic links resolved.
+            data_dir: The folder that stores sessions.
             session_id: The session's id.
-            rules: The book whose deny rules keep files from commands.
+            rules: The policy rules, whose `deny` rules protect files from commands.
 
         Raises:
             SandboxError: The chosen sandbox doesn't work here, or can't hide what must be hidden.
@@ -171,14 +171,14 @@ class SessionSandbox:
         return SIGNALS_NOT_CONFINED in self.sandbox.missing_protections
 
     def access(self, *, network: bool = False, writable: Sequence[Path] = ()) -> SandboxAccess:
-        """What one command may reach. Blocking: deny rules are matched with the workspace's files.
+        """Compute the access of one command. Blocking: matches `deny` rules with the workspace's files.
 
         Args:
-            network: Whether the call has the network of its own.
-            writable: Folders outside of the workspace that the call may change.
+            network: Whether this call may use the network.
+            writable: Folders outside of the workspace that this call may write.
 
         Raises:
-            PolicyRulesError: The book of rules can't be read.
+            PolicyRulesError: The policy rules can't be read.
         """
         settings, rules = self._settings, self._rules
         denied = DeniedFiles() if rules is None else find_denied_files(rules, self._workspace)
@@ -196,7 +196,7 @@ class SessionSandbox:
         )
 
     def report(self) -> SandboxReport:
-        """What is said of it at the start of a session."""
+        """Return the report that is shown at the start of a session."""
         return SandboxReport(
             mode=self.mode.value,
             name=self.sandbox.name,

@@ -133,7 +133,7 @@ def make_agent(
 
 
 def collect_listeners(options: CodingOptions) -> tuple[Listener, ...]:
-    """Who hears a session's events."""
+    """Return the listeners of a session's events."""
     listener = options.get("listener")
     return () if listener is None else (listener,)
 
@@ -145,16 +145,16 @@ class NoDebuggerError(AgentStepperError):
 async def open_run(
     name: str, workspace: Path | None, *, step: bool, notice: str = ""
 ) -> AsyncAgentStepper:
-    """Open a run in the debugger that is found here.
+    """Open a run in the discovered debugger.
 
     Args:
-        name: What the agent is called there.
-        workspace: The folder whose changes are shown, if that can be done.
-        step: Whether it begins stepping; else it goes on until a stop or an approval halts it.
-        notice: What a person must know of the whole run.
+        name: The agent's name in the debugger.
+        workspace: The folder whose changes are recorded, if possible.
+        step: Whether the run begins by stepping. False: only a breakpoint or an approval halts the run.
+        notice: A warning about the whole run, for a person.
 
     Raises:
-        NoDebuggerError: There is none, or there are several, or it refuses.
+        NoDebuggerError: No debugger was found, or several were, or the debugger refused the run.
     """
     try:
         try:
@@ -166,12 +166,12 @@ async def open_run(
 
 
 async def join_run(dbg: AsyncAgentStepper, name: str, workspace: Path) -> AsyncAgentStepper:
-    """Take part in a run that is somebody else's, and stays theirs; arguments and errors as `open_run`.
+    """Join a run that another owner opened and will close. Errors as of `open_run`.
 
     Args:
-        dbg: Theirs.
-        name: What the agent is called there.
-        workspace: The folder; where they watch it, its changes are told once.
+        dbg: The owner's AgentStepper.
+        name: The agent's name in the debugger.
+        workspace: The folder. If the owner watches the folder, changes are recorded once.
     """
     with set_current_stepper(dbg):
         return await open_run(
@@ -180,7 +180,7 @@ async def join_run(dbg: AsyncAgentStepper, name: str, workspace: Path) -> AsyncA
 
 
 async def find_run_name(dbg: AsyncAgentStepper) -> str | None:
-    """What the debugger calls a run, as `Run #3 of code`; None where it doesn't say."""
+    """Return a run's name in the debugger, such as `Run #3 of code`; None: the name is unknown."""
     timeline = await run_in_thread(dbg._timeline)
     return None if timeline is None else timeline.run.name
 

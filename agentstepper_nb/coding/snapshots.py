@@ -14,7 +14,7 @@ from .policy.unrecoverable_files import CommittedFiles
 
 #: The largest workspace that a session takes snapshots of by itself.
 SCAN_LIMITS: Final = ScanLimits(max_files=100_000, max_unread_bytes=2 * 1024**3)
-#: What the snapshots' branches are named for.
+#: The prefix of the names of the snapshots' branches.
 _PROGRAM: Final = "code"
 
 

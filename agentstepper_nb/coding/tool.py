@@ -149,7 +149,7 @@ def escape_name(name: str) -> str:
 
 
 def describe_omitted_files(files: int) -> dict[str, str]:
-    """What a result says of files that a rule keeps from being read; nothing of none."""
+    """Make the result's note about files that a rule makes unreadable; empty if there are none."""
     if not files:
         return {}
     counted = "1 file" if files == 1 else f"{files:,} files"

@@ -1,4 +1,4 @@
-"""One tool call: judged, asked for, carried out, and each of it in a person's hands."""
+"""Runs one tool call: policy, approval and execution; a person can edit each in the debugger."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class _CallDeniedError(Exception):
 
 
 class CompletedCall(NamedTuple):
-    """What a call came to."""
+    """A completed call with its result."""
 
     result: ToolResult
     executed_call: RequestedCall | None = (
@@ -75,19 +75,19 @@ class CompletedCall(NamedTuple):
 
 
 class ToolCallRunner:
-    """Carries calls out.
+    """Runs the agent's tool calls.
 
     Args:
-        tools: What there is.
-        policy: Judges each call.
-        ctx: What tools are given.
-        transcript: Whom to tell.
-        requester: Whom to ask, beside the debugger.
-        dbg: The debugger that sees each call; None for none.
-        timeout_s: Seconds that one may take; None is without end.
-        save_rule: What to do with "always"; None: nothing.
-        snapshots: Stores the workspace before each change; None stores nothing.
-        on_tool_start: Is called as each call is carried out; None: nobody is told.
+        tools: The tools.
+        policy: Decides about each call.
+        ctx: The context of the tools.
+        transcript: Receives the events of the calls.
+        requester: Requests approvals besides the debugger's view.
+        dbg: The AgentStepper that traces each call; None: calls aren't traced.
+        timeout_s: The most seconds of one call; None: no limit.
+        save_rule: Stores the rule of an "always" answer; None: no rule is stored.
+        snapshots: Stores the workspace before each change; None: nothing is stored.
+        on_tool_start: Called when a call begins to execute; None: nothing is called.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a tool call came to: for the model, for a person to edit, and what is too long for the model."""
+"""The results of tool calls, and the storage of outputs that are too long for the model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..llm_wire.conversation import ToolResultMessage
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):
-    """What a call came to. Tools return failures; they never raise."""
+    """The result of a tool call. Tools return failures; they never raise."""
 
     ok: bool
     data: Any = None
@@ -91,7 +91,7 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-#: What `read_file` is given to read a kept output: this and its number.
+#: The prefix of a stored output's name for `read_file`; the output's number follows.
 OUTPUT_PREFIX: Final = "output:"
 #: Outputs that a session keeps, the oldest go; and bytes of one.
 MAX_OUTPUTS: Final = 100
@@ -105,12 +105,12 @@ _NAME = re.compile(rf"{OUTPUT_PREFIX}(\d{{1,9}})")
 
 
 class OutputStore:
-    """Long outputs of one session, in a folder of its own outside the workspace. Safe from any thread.
+    """Stores the long outputs of one session in a folder outside of the workspace. Thread-safe.
 
     Args:
-        folder: Made on first use. What an earlier session left there is gone on with.
-        max_outputs: How many are kept.
-        max_bytes: Bytes of one; of what is longer the end is dropped.
+        folder: The folder, made on first use. Outputs that are already there are kept.
+        max_outputs: The most stored outputs.
+        max_bytes: The most bytes of one output. The end of a longer output is dropped.
     """
 
     def __init__(
@@ -122,13 +122,13 @@ class OutputStore:
         self._lock = threading.Lock()
 
     def save(self, text: str) -> str:
-        """Keep a text.
+        """Store a text.
 
         Returns:
-            Its name, as `output:3`.
+            The output's name, such as `output:3`.
 
         Raises:
-            OSError: It can't be written.
+            OSError: The output can't be written.
         """
         data = text.encode("utf-8", "replace")[: self._max_bytes]
         with self._lock:

@@ -1,4 +1,4 @@
-"""The conversation as it grows and who is told of it, and the same read back from a session's log."""
+"""The transcript of a coding session: adds entries, notifies listeners, and loads a session's log."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .tool_results import ToolResult, make_result_message
 
 WarningHandler = Callable[[str], None]
 
-#: What a call came to that was asked for, and never answered: the process was ended.
+#: The result of a call that had none when the process ended.
 INTERRUPTED_RESULT: Final = ToolResult.failure(
     "The session was interrupted before this call had a result: it may or may not have been carried "
     "out. Look before you call it again."
@@ -40,7 +40,7 @@ INTERRUPTED_RESULT: Final = ToolResult.failure(
 
 
 class CodingSessionSummary(Struct, frozen=True, kw_only=True):
-    """What a log says of its session, for lists."""
+    """The summary of a session's log, for lists."""
 
     id: str
     started_at: str  # ISO 8601, UTC
@@ -58,12 +58,12 @@ def load_messages(
 ) -> list[ChatMessage]:
     """Read the conversation of a log.
 
-    What can't be read is warned of and left out: a line that was cut short, one that is garbage. A
-    call without a result is closed with a failure, so that every model takes the conversation.
+    Unreadable lines, such as an incomplete line, are skipped with a warning. A call without a result
+    gets a failure as its result, so that every model accepts the conversation.
 
     Args:
         path: The log.
-        on_warning: Called with what is wrong, for a person.
+        on_warning: Called with each warning, for a person.
 
     Returns:
         The messages, with the edits that people made.
@@ -79,7 +79,7 @@ def load_messages(
 
 
 def summarize_log(path: Path) -> CodingSessionSummary | None:
-    """What a log is about; None where it doesn't say so.
+    """Summarize a log; None: the log has no header.
 
     Args:
         path: The log.
@@ -133,7 +133,7 @@ class _ConversationReader:
                 self._edit(number, bytes(data))
 
     def close_calls(self) -> None:
-        """Give each call that has no result the one that says so."""
+        """Add a failure as the result of each call that has no result."""
         for call_id in find_open_calls(self.messages):
             self.messages.append(make_result_message(call_id, INTERRUPTED_RESULT))
 
@@ -204,12 +204,12 @@ Listener = Callable[[AgentEvent], None]
 
 
 class Transcript:
-    """What was said and done. Each is written to the log before a listener hears of it.
+    """The transcript of a session. Each entry is written to the log before listeners are notified.
 
     Args:
         messages: The conversation so far.
-        session_log: Where it is kept; None keeps nothing.
-        listeners: Called with each event. What they raise is logged, and goes no further.
+        session_log: The session's log; None: nothing is stored.
+        listeners: Called with each event. Exceptions of listeners are logged and suppressed.
     """
 
     def __init__(
@@ -248,7 +248,7 @@ class Transcript:
         self.record_event(ToolResultEvent(call_id, result))
 
     def add_approval(self, approval: ApprovalEntry) -> None:
-        """It was decided about a call that had to be asked for."""
+        """Add the decision about a call that required approval."""
         self._write_entry(approval)
         fields = {name: getattr(approval, name) for name in approval.__struct_fields__}
         data = {name: value for name, value in fields.items() if value is not UNSET}
@@ -270,7 +270,7 @@ class Transcript:
         self.record_event(TraceEvent(EDITED_KIND, msgspec.to_builtins(edit)))
 
     def record_event(self, event: AgentEvent) -> None:
-        """Something happened."""
+        """Add an event."""
         self._write_entry(make_event_entry(event))
         self._notify_listeners(event)
 

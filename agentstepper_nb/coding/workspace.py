@@ -19,12 +19,12 @@ from ..errors import AgentStepperError, UnsafePathError
 from ..sdk.workspace import git_command
 from .safe_paths import LocatedPath, SafeFolder, check_path, split_path
 
-#: Bytes of a file that is read whole.
+#: The largest file that `read_bytes` and `read_text` accept by default, in bytes.
 MAX_READ_BYTES: Final = 16 * 1024 * 1024
 
-# A pipe nobody writes to must not hold us, nor a terminal become ours.
+# Opening a pipe without a writer must not block, and a terminal must not become controlling.
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-#: Tools that stand for all that read, and all that write, where rules are asked.
+#: The tools whose rules hold for all reading and all writing of files.
 _READ_TOOL: Final = "read_file"
 _WRITE_TOOL: Final = "write_file"
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -40,7 +40,7 @@ class PathKind(StrEnum):
 
 
 class FolderEntry(Struct, frozen=True):
-    """One name in a folder."""
+    """One entry of a folder."""
 
     name: str
     kind: PathKind
@@ -48,15 +48,21 @@ class FolderEntry(Struct, frozen=True):
 
 
 class DenialChecker(Protocol):
-    """Says which files rules keep tools from; see `policy.denied.FileDenials`."""
+    """The interface of rules that deny access to files. See `coding.policy.denied_files.FileDenials`."""
 
     def has_rules(self) -> bool:
-        """Whether there is a rule about files."""
+        """Whether any rule denies access to files."""
 
     def find_rule_for_file(
         self, names: tuple[str, ...], found: os.stat_result | None, tool: str
     ) -> object | None:
-        """The rule that keeps a tool from a file, in words by `str`; None where none does."""
+        """Return the rule that denies a file to a tool, as an object with a `str`; None: no rule does.
+
+        Args:
+            names: The path's parts, relative to the workspace.
+            found: The file's status; None: the file doesn't exist.
+            tool: The tool's name.
+        """
 
 
 class LocalWorkspace:
@@ -71,10 +77,10 @@ class LocalWorkspace:
     Args:
         root: The folder.
         denials: The rules that keep files from being read or changed; None: no rules.
-        git_timeout_s: Seconds that a git command may take in the folder.
+        git_timeout_s: The most seconds of a git command in the folder.
 
     Raises:
-        OSError: The folder can't be opened, or is no folder.
+        OSError: The path can't be opened, or isn't a folder.
     """
 
     def __init__(
@@ -127,7 +133,7 @@ class LocalWorkspace:
             return None
 
     def is_denied(self, relative: str) -> bool:
-        """Whether a rule keeps a file from being read. False if the path can't be examined."""
+        """Whether a rule denies reading a file. False if the path can't be examined."""
         if self._denials is None or not self._denials.has_rules():
             return False
         try:
@@ -221,7 +227,7 @@ class LocalWorkspace:
     def _refuse(
         self, target: LocatedPath, found: os.stat_result | None, tool: str, relative: str
     ) -> None:
-        """Refuse a file that a rule keeps a tool from, whatever name led to it."""
+        """Raise `UnsafePathError` if a rule denies a file to a tool, by any of the file's names."""
         rule = self._rule(target, found, tool)
         if rule is not None:
             raise UnsafePathError(relative, f"a rule says: {rule}")
@@ -235,7 +241,7 @@ class LocalWorkspace:
         should_create: bool = False,
         should_refuse_git: bool = False,
     ) -> Iterator[LocatedPath]:
-        """Walk to a path; errors name it as it was given."""
+        """Open a path's folder. Errors have the path as the caller gave it."""
         names = split_path(relative)
         try:
             with self._folder.locate(
@@ -291,7 +297,7 @@ def _entry(found: os.DirEntry[str]) -> FolderEntry | None:
 
 
 def _replace(target: LocatedPath, data: bytes, mode: int | None) -> None:
-    """Put a new file in a name's place, in one move: a link there is replaced, never gone through."""
+    """Write a file atomically. A link of this name is replaced, and its target is unchanged."""
     if target.name == ".":
         raise IsADirectoryError(errno.EISDIR, "It is a folder")
     temporary = f".agentstepper-{secrets.token_hex(8)}.tmp"

@@ -25,7 +25,7 @@ _ANSWER_CUT_OFF = "The model's answer ended before it was complete. Try again."
 
 
 class ModelAnswer(Struct, frozen=True, kw_only=True):
-    """What a model answered."""
+    """A model's complete answer."""
 
     message: AssistantMessage
     reason: str
@@ -42,10 +42,10 @@ class _CallInProgress:
 
 
 class AnswerBuilder:
-    """Gathers one answer; `answer` gives it once its events are over.
+    """Collects the events of one answer; `answer` returns the complete answer.
 
     Args:
-        messages: The conversation, whose calls' ids are taken.
+        messages: The conversation. Ids of its calls aren't used again.
     """
 
     def __init__(self, messages: Iterable[ChatMessage] = ()) -> None:
@@ -61,11 +61,11 @@ class AnswerBuilder:
         return self._error is not None
 
     def add(self, event: AgentEvent) -> AgentEvent:
-        """Take an event in.
+        """Add an event.
 
         Returns:
-            The event, as it is to be told: a call whose id was used before has one of its own, and
-            half characters are question marks.
+            The event to pass on: a call whose id was used before has a new id, and lone surrogates are
+            question marks.
         """
         match event:
             case TextDelta(text):
@@ -129,10 +129,10 @@ class AnswerBuilder:
 
 
 class CallIds:
-    """Ids of calls. Small models repeat theirs, or give none; APIs refuse a conversation for that.
+    """Makes the ids of calls unique. Small models repeat ids or send none, which APIs refuse.
 
     Args:
-        messages: The conversation, whose ids are taken.
+        messages: The conversation. Ids of its calls aren't used again.
     """
 
     def __init__(self, messages: Iterable[ChatMessage]) -> None:
@@ -158,7 +158,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def add_usages(left: Usage | None, right: Usage | None) -> Usage | None:
-    """What two answers cost together, as far as it is known."""
+    """Add the token usage of two answers, as far as it is known."""
     if left is None or right is None:
         return left or right
     return Usage(

@@ -22,9 +22,9 @@ class JoinedAnswer(Struct, frozen=True):
     """A streamed answer in one piece."""
 
     answer: Any
-    """As the API would have given it unstreamed, as far as it was received."""
+    """The answer in the API's format without streaming, as far as the answer was received."""
     error: str | None = None
-    """What the service says that went wrong amid the answer."""
+    """The service's error message within the answer; None: there was no error."""
     is_complete: bool = True
     """Whether the model ended it: not where its client or the connection did."""
 
@@ -50,7 +50,7 @@ def encode_json_event(data: Any, name: str | None = None) -> bytes:
 
 
 def find_error_message(event: Mapping[str, Any]) -> str | None:
-    """What an error says that a service sends amid its answer: `{"error": {"message": …}}`."""
+    """Return the message of an error within an answer, `{"error": {"message": …}}`; None: no error."""
     match event.get("error"):
         case None:
             return None

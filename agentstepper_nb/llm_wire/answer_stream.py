@@ -1,4 +1,4 @@
-"""Reading an answer as it comes: what the streams of all APIs have in common."""
+"""The base class of incremental decoders of streamed answers, for all APIs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .events import (
     TraceEvent,
 )
 
-#: What an answer is cut by that ends without saying so.
+#: The error of an answer whose connection ended before the answer's end.
 CUT_OFF_ERROR: Final = {
     "kind": "cut",
     "message": (
@@ -26,13 +26,13 @@ CUT_OFF_ERROR: Final = {
         "Try again."
     ),
 }
-#: An answer in one piece that is none.
+#: The error of an unstreamed answer that isn't in the API's format.
 UNREADABLE_ERROR: Final = {
     "kind": "invalid",
     "message": "The answer can't be decoded: it doesn't have the API's format. Check the address.",
 }
 
-#: In an error's code, the words of what passes by itself.
+#: The words in an error's code that mark a temporary error.
 _TRANSIENT_SIGNS: Final = (
     "overloaded",
     "rate_limit",
@@ -44,32 +44,32 @@ _TRANSIENT_SIGNS: Final = (
 
 
 class AnswerStream(ABC):
-    """An answer: bytes in, cut anywhere, events out as soon as they are known.
+    """An incremental decoder of one answer: pieces of bytes in, events out as soon as possible.
 
-    Nothing is kept but an event that isn't complete and the arguments of open calls. What can't be
-    read is a `TraceEvent`, and reading goes on. The last event is `ResponseCompleted`; what comes
-    after it is dropped.
+    The decoder buffers only an incomplete event and the arguments of open calls. An unreadable event
+    becomes a `TraceEvent`, and decoding continues. The last event is `ResponseCompleted`; later data is
+    dropped.
     """
 
     def __init__(self) -> None:
         self.is_over = False
-        """Whether the answer is complete: nothing more will be given."""
+        """Whether the answer is complete: no more events follow."""
         self._decoder = sse.SseDecoder()
 
     def feed(self, data: bytes) -> list[AgentEvent]:
-        """Take the next bytes of a stream of server-sent events."""
+        """Decode the next bytes of a stream of server-sent events, and return the new events."""
         return [
             emitted for event in self._decoder.feed(data) for emitted in self.read_data(event.data)
         ]
 
     def close(self, error_data: dict[str, Any] | None = None) -> list[AgentEvent]:
-        """Nothing follows.
+        """End the stream.
 
         Args:
-            error_data: Why, where the connection failed; data of a `TraceEvent("error", …)`.
+            error_data: The connection's error, as data of a `TraceEvent("error", …)`; None: no error.
 
         Returns:
-            The events that end an answer which hasn't said that it is over.
+            The events that end an incomplete answer.
         """
         emitted = [
             emitted for event in self._decoder.close() for emitted in self.read_data(event.data)
@@ -79,7 +79,7 @@ class AnswerStream(ABC):
         )
 
     def read_data(self, data: str) -> Iterator[AgentEvent]:
-        """Read the data of one event, or an answer that came in one piece."""
+        """Decode the data of one server-sent event, or an unstreamed answer."""
         if self.is_over:
             return
         try:
@@ -89,14 +89,14 @@ class AnswerStream(ABC):
 
     @abstractmethod
     def _read(self, data: str) -> Iterator[AgentEvent]:
-        """Events of one event's data.
+        """Decode the data of one server-sent event.
 
         Raises:
-            ValueError: It isn't of the API's shape; before the first event is given.
+            ValueError: The data isn't in the API's format; raised before the first event is yielded.
         """
 
     def _end(self, error_data: dict[str, Any]) -> Iterator[AgentEvent]:
-        """How an answer ends whose end didn't come; overridden where it may be whole all the same."""
+        """End an answer whose end wasn't received. Overridden for APIs without a marked end."""
         return self._fail(error_data)
 
     def _complete(self, reason: str, usage: Usage | None) -> ResponseCompleted:
@@ -110,10 +110,10 @@ class AnswerStream(ABC):
 
 
 class BufferedAnswer:
-    """An answer in one piece, where a stream was asked for: some endpoints know no other.
+    """A decoder of an unstreamed answer, which some endpoints send although a stream was requested.
 
     Args:
-        stream: Reads it, and hasn't read anything yet.
+        stream: A new decoder of the API.
     """
 
     def __init__(self, stream: AnswerStream) -> None:
@@ -122,16 +122,16 @@ class BufferedAnswer:
 
     @property
     def is_over(self) -> bool:
-        """Whether it was read."""
+        """Whether the answer was decoded."""
         return self._stream.is_over
 
     def feed(self, data: bytes) -> list[AgentEvent]:
-        """Take the next bytes; nothing is known before all are there."""
+        """Buffer the next bytes. Returns no events."""
         self._body += data
         return []
 
     def close(self, error_data: dict[str, Any] | None = None) -> list[AgentEvent]:
-        """Read it; see `AnswerStream.close`."""
+        """Decode the answer. See `AnswerStream.close`."""
         emitted = (
             [] if error_data else [*self._stream.read_data(self._body.decode(errors="replace"))]
         )
@@ -139,7 +139,7 @@ class BufferedAnswer:
 
 
 class PartialToolCall:
-    """A call whose arguments are still being written."""
+    """A tool call whose arguments are still being received."""
 
     def __init__(self, call_id: str, name: str) -> None:
         self.call_id = call_id
@@ -148,21 +148,21 @@ class PartialToolCall:
 
     @property
     def arguments(self) -> str:
-        """The arguments so far; none at all are an empty object."""
+        """The arguments so far, as JSON text; an empty object if there are none."""
         return "".join(self._fragments) or "{}"
 
     def make_started_event(self) -> ToolCallStarted:
-        """What tells of it."""
+        """Make the event that begins the call."""
         return ToolCallStarted(self.call_id, self.name)
 
     def append(self, fragment: str) -> Iterator[ToolCallArgsDelta]:
-        """Some more was written; tells so unless it is nothing."""
+        """Append a piece of the arguments; yields its event unless the piece is empty."""
         if fragment:
             self._fragments.append(fragment)
             yield ToolCallArgsDelta(self.call_id, fragment)
 
     def set_arguments(self, arguments: str) -> Iterator[ToolCallArgsDelta]:
-        """Take the arguments that the service says are all; tells of what had not come yet."""
+        """Set the complete arguments; yields an event of the part that wasn't received before."""
         before = "".join(self._fragments)
         if arguments.startswith(before):
             yield from self.append(arguments.removeprefix(before))
@@ -170,28 +170,28 @@ class PartialToolCall:
             self._fragments = [arguments]
 
     def make_ready_event(self) -> ToolCallReady:
-        """What tells that it is whole."""
+        """Make the event that completes the call."""
         return ToolCallReady(self.call_id, self.name, self.arguments)
 
 
 def make_text_events(text: str | None) -> Iterator[TextDelta]:
-    """What tells of some more text; nothing does of none."""
+    """Make the event of a piece of text; no event if the piece is empty."""
     if text:
         yield TextDelta(text)
 
 
 def make_reasoning_events(text: object) -> Iterator[TraceEvent]:
-    """What tells of some more that a model thinks, where it is text."""
+    """Make the event of a piece of a model's reasoning; no event unless the piece is text."""
     if text and isinstance(text, str):
         yield TraceEvent("reasoning", text)
 
 
 def make_error_data(message: str, code: object = None) -> dict[str, Any]:
-    """The data of an error that a service tells of within its answer.
+    """Make the data of an error that a service sends within its answer.
 
     Args:
-        message: What it says.
-        code: Its word for that, if any.
+        message: The service's error message.
+        code: The service's error code, if any.
     """
     word = code if isinstance(code, str) else ""
     kind = "overloaded" if any(part in word for part in _TRANSIENT_SIGNS) else "refused"

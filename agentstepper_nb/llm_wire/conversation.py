@@ -1,7 +1,7 @@
-"""A conversation with a model, in words that are the same for every API.
+"""The data model of a conversation with an LLM, independent of the API.
 
-The codecs of this package (`chat`, `responses`, `messages`) turn these into what each API calls them,
-and its streams into the events of `events`.
+The codecs of this package (`chat_completions`, `responses`, `messages`) convert requests to each API's
+format, and each API's streams to the events of `events`.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from msgspec import Struct
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):
-    """One call that a model asks for."""
+    """A tool call of a model."""
 
     call_id: str
     name: str
     args_json: str
-    """JSON, as the model wrote it: it may be malformed."""
+    """The arguments as the model's JSON text, which may be malformed."""
 
 
 class UserMessage(Struct, frozen=True, kw_only=True, tag="user", tag_field="role"):
-    """What a person says."""
+    """A message of the user."""
 
     content: str
 
 
 class AssistantMessage(Struct, frozen=True, kw_only=True, tag="assistant", tag_field="role"):
-    """What a model answered: text, tool calls or both."""
+    """A message of the model: text, tool calls or both."""
 
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
 
 
 class ToolResultMessage(Struct, frozen=True, kw_only=True, tag="tool", tag_field="role"):
-    """What a tool call came to."""
+    """The result of a tool call."""
 
     call_id: str
     content: str
-    """What the model reads: JSON, or text."""
+    """The result for the model: JSON, or text."""
     ok: bool = True
 
 
@@ -47,34 +47,34 @@ ChatMessage = UserMessage | AssistantMessage | ToolResultMessage
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True):
-    """A tool as a model is told of it."""
+    """The description of a tool for a model."""
 
     name: str
     description: str
     input_schema: dict[str, Any]
-    """JSON Schema of an object."""
+    """The JSON Schema of the tool's arguments, an object."""
 
 
 class ModelRequest(Struct, frozen=True, kw_only=True):
-    """One question to a model."""
+    """A request to a model."""
 
     model: str
     messages: tuple[ChatMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
     system: str | None = None
     max_tokens: int | None = None
-    """The longest answer; None: the API's own limit, and where it asks for one, the codec's."""
+    """The most tokens of the answer; None: the API's limit, or the codec's if the API requires one."""
     temperature: float | None = None
     tool_choice: Literal["auto", "none", "required"] | str | None = None
-    """Any other word is the one tool to call."""
+    """Any other text is the name of the tool that the model must call."""
 
 
-#: A text, or parts of which those with a `text` are the words.
+#: The content of a message: a text, or a tuple of parts; text parts have a `text`.
 Content = str | tuple[dict[str, Any], ...] | None
 
 
 def join_text(content: Content, separator: str = "") -> str:
-    """The words of a content; parts without words are left out."""
+    """Join the text of a content. Parts without text are skipped."""
     if content is None or isinstance(content, str):
         return content or ""
     return separator.join(part["text"] for part in content if isinstance(part.get("text"), str))
@@ -88,16 +88,16 @@ class _Outcome(Struct):
 
 
 def encode_tool_outcome(content: str, ok: bool) -> str:
-    """Give a result as it is sent, so that the model and `decode_tool_outcome` know how the call went.
+    """Encode a tool's result with its success, for the model and for `decode_tool_outcome`.
 
-    What says so itself, as `{"ok": false, …}` does, is sent as it is; so is all that went well.
+    A result that has its success, such as `{"ok": false, …}`, and a successful result are unchanged.
     """
     marked = content.startswith(tuple(_MARKS.values()))
     return content if not marked and _says_ok(content) is ok else _MARKS[ok] + content
 
 
 def decode_tool_outcome(content: str) -> tuple[str, bool]:
-    """Take apart again what `encode_tool_outcome` gave: the content, and whether the call went well."""
+    """Decode the result of `encode_tool_outcome`: the content, and whether the call succeeded."""
     for ok, mark in _MARKS.items():
         if content.startswith(mark):
             return content.removeprefix(mark), ok

@@ -1,4 +1,4 @@
-"""What happens while a model answers and an agent acts on it: one stream, whoever serves the model."""
+"""The events of a model's streamed answer and of the agent's tool calls, independent of the API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..protocol.data_model import Usage
 
 
 class TextDelta(Struct, frozen=True, tag=True, tag_field="eventType"):
-    """Some more of the model's text."""
+    """A piece of the model's text."""
 
     text: str
 
@@ -23,7 +23,7 @@ class ToolCallStarted(Struct, frozen=True, tag=True, tag_field="eventType"):
 
 
 class ToolCallArgsDelta(Struct, frozen=True, tag=True, tag_field="eventType"):
-    """Some more of a call's arguments: a piece of JSON text."""
+    """A piece of a call's arguments: JSON text."""
 
     call_id: str
     fragment: str
@@ -57,8 +57,8 @@ class ResponseCompleted(Struct, frozen=True, tag=True, tag_field="eventType"):
 
 
 class TraceEvent(Struct, frozen=True, tag=True, tag_field="eventType"):
-    """For who debugs: `error`, `parse_error` (an unreadable chunk; the stream goes on), `unknown`, and
-    `reasoning`, what a model thinks.
+    """An event for debugging: `error`, `parse_error` (an unreadable chunk; the stream continues),
+    `unknown`, or `reasoning`, a piece of the model's reasoning.
     """
 
     kind: str

@@ -28,13 +28,13 @@ class LlmApi:
     """One LLM API.
 
     Args:
-        name: Its name, as a person reads it.
-        path: Matches the end of a request's path.
-        request_member: A member that every request's body has, one of these.
-        answer_member: The list that every whole answer has.
-        join_events: Makes a whole answer from the JSON objects of a stream.
-        split_answer: Makes a stream's events from a whole answer and the request's body.
-        is_event: Whether a JSON object is an event of a stream, in an agent that reads these itself.
+        name: The API's name, for a person.
+        path: A pattern that matches the end of a request's path.
+        request_member: Names of members; every request's body has one of them.
+        answer_member: The name of the list that every complete answer has.
+        join_events: Makes a complete answer from the JSON objects of a stream.
+        split_answer: Makes a stream's events from a complete answer and the request's body.
+        is_event: Whether a JSON object is an event of a stream, in an agent that parses streams itself.
     """
 
     name: str
@@ -94,7 +94,7 @@ class LlmRequest:
     Args:
         api: The API.
         body: The request's JSON body.
-        model: The model that is asked, where the request names one.
+        model: The model's name; None: the request names no model.
     """
 
     api: LlmApi
@@ -190,13 +190,13 @@ def recognize_request(
 
 
 def recognize_events(events: Sequence[JsonObject]) -> LlmApi | None:
-    """Find out whose stream has events like these.
+    """Find the API of a stream by its events.
 
     Args:
         events: The JSON objects of a stream.
 
     Returns:
-        The API; None where it is something else, or there are none.
+        The API; None: the events aren't of a known API, or there are no events.
     """
     return next((api for api in APIS if events and all(map(api.is_event, events))), None)
 

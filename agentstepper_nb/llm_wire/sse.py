@@ -33,7 +33,7 @@ DONE = encode_event(b"[DONE]")
 
 
 class SseEvent(Struct, frozen=True):
-    """One event as it was received."""
+    """One server-sent event."""
 
     data: str
     name: str = "message"
@@ -53,7 +53,7 @@ class SseDecoder:
         self._id: str | None = None
 
     def feed(self, data: bytes) -> list[SseEvent]:
-        """Take the next bytes; gives the events that are complete with them."""
+        """Decode the next bytes, and return the events that are now complete."""
         if not data:
             return []
         if self._ended_by_cr and data.startswith(b"\n"):
@@ -62,9 +62,9 @@ class SseDecoder:
         return [event for line in self._lines(data) for event in self._read_line(line)]
 
     def close(self) -> list[SseEvent]:
-        """Nothing follows; gives the event whose blank line, or last line's end, never came.
+        """End the stream, and return an event that lacks its blank line or its last line's end.
 
-        The standard drops it. Of the services, though, some leave the end out.
+        The standard drops such an event, but some services omit the end.
         """
         # Carriage returns: a line feed might belong to one that came last.
         return self.feed(b"\r\r" if self._line else b"\r")

@@ -100,11 +100,11 @@ class WireToolResult:
 
     @property
     def content(self) -> Any:
-        """What the tool gave."""
+        """The tool's result."""
         return self.named_object.get(self.value_key)
 
     def edit(self, content: Any) -> None:
-        """Give another content, in place."""
+        """Replace the content, in place."""
         self.named_object[self.value_key] = content
 
     def check(self, edited: Any) -> Any:
@@ -200,11 +200,11 @@ def _converse_calls(answer: Mapping[str, Any]) -> Iterator[WireToolCall]:
 
 
 def remove_call(call: WireToolCall, text: str) -> None:
-    """Take a call out of its answer, in place: the client doesn't make it, and reads a text instead.
+    """Replace a call in its answer by a text, in place, so that the client doesn't make the call.
 
     Args:
-        call: The call, of an answer that is this side's own.
-        text: What to say in its place.
+        call: The call, in an answer that the caller may change.
+        text: The text.
     """
     index = next(index for index, part in enumerate(call.item_list) if part is call.item)
     replacement = _make_text(call, text)
@@ -300,13 +300,13 @@ def _gemini_results(body: Mapping[str, Any]) -> Iterator[WireToolResult]:
 def copy_and_find(
     value: Mapping[str, Any], find: Callable[[JsonObject], list[Any]]
 ) -> tuple[JsonObject, list[Any]]:
-    """A copy of an answer or body, which may be edited in place, and what is found in it."""
+    """Copy an answer or body, so that it may be edited in place, and find the calls or results in it."""
     copied = copy.deepcopy(dict(value))
     return copied, find(copied)
 
 
 def iterate_objects(items: Any) -> Iterator[JsonObject]:
-    """The objects of a list; nothing of what is none."""
+    """Iterate over the objects in a list; nothing if the value isn't a list."""
     if isinstance(items, list):
         yield from (item for item in items if isinstance(item, dict))
 

@@ -1,4 +1,4 @@
-"""Models behind Anthropic's Messages API, or servers that speak it, streamed."""
+"""The streaming provider of Anthropic's Messages API, and of compatible servers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class AnthropicProvider(HTTPProvider):
     ) -> None:
         timeouts = timeouts or TimeoutPolicy()
         url = base_url or os.environ.get(URL_VARIABLE)
-        # Of another address, the environment's key isn't.
+        # Never send the environment's API key to a custom base URL.
         key = api_key or (None if base_url else os.environ.get(KEY_VARIABLE))
         if not url and not key:
             raise ModelError("invalid", f"There is no key for Anthropic: set {KEY_VARIABLE}.")
@@ -79,7 +79,7 @@ class AnthropicProvider(HTTPProvider):
         return cast(VendorErrors, anthropic)
 
     async def _post(self, request: ModelRequest) -> HttpResponse:
-        # Not by `messages.create`, which an agent in this process may have traced as its own.
+        # Not `messages.create`: an agent in this process may trace that method as its own.
         stream = await self._client.post(
             "/v1/messages",
             body=msgspec.json.decode(self._encode_body(request)),
@@ -90,7 +90,7 @@ class AnthropicProvider(HTTPProvider):
         return stream.response
 
     def _encode_body(self, request: ModelRequest) -> bytes:
-        # Others that speak this API may not know how to be told what to keep.
+        # Compatible servers may not support prompt caching.
         cached = self._client.base_url.host == _OWN_HOST
         return messages.encode_request(request, is_prompt_cached=cached)
 

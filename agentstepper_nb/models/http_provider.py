@@ -1,7 +1,7 @@
-"""What all providers that ask over HTTP have in common, and what they tell where no answer came.
+"""The base class of providers that query models over HTTP, and their error messages.
 
-The vendors' own clients carry the bytes: connections, retries where the service asks for them, proxies.
-The codecs of `llm_wire` read them.
+The vendors' own clients handle connections, retries and proxies. The codecs of `llm_wire` decode the
+responses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..llm_wire.conversation import ModelRequest
 from ..llm_wire.events import AgentEvent
 from ..own_queries import mark_own_query
 
-#: Characters of what a service says that are told.
+#: The most characters of a service's own error text in an error message.
 MAX_SERVICE_MESSAGE_CHARS: Final = 1000
 
 _OVERLOADED: Final = {408, 409, 429}
@@ -26,7 +26,7 @@ _CONTEXT_EXCEEDED: Final = (
     "The conversation is longer than the model's context. Begin a new conversation, or "
     "choose another model."
 )
-#: How services say that a conversation is too long: they all do so by a bad request.
+#: Texts in the errors of services by which a too long conversation is recognized.
 _CONTEXT_EXCEEDED_SIGNS: Final = (
     "context length",
     "context_length",
@@ -38,12 +38,12 @@ _CONTEXT_EXCEEDED_SIGNS: Final = (
 
 @dataclass(frozen=True)
 class ProviderErrorMessages:
-    """Puts failures into words; each is the data of a `TraceEvent("error", …)`.
+    """Makes the error messages of a provider; each method returns data of a `TraceEvent("error", …)`.
 
     Args:
-        model_description: The model and its address, to begin a sentence with.
-        key_variable: The variable that has the key.
-        url_variable: The variable that has the address.
+        model_description: The model and its address; the subject of the messages' sentences.
+        key_variable: The environment variable with the API key.
+        url_variable: The environment variable with the base URL.
     """
 
     model_description: str
@@ -51,12 +51,12 @@ class ProviderErrorMessages:
     url_variable: str
 
     def timed_out(self) -> dict[str, Any]:
-        """Nothing came for too long."""
+        """The model sent no data within the time-out."""
         text = f"{self.model_description} didn't answer in time. Try again, or check that it runs."
         return {"kind": "timeout", "message": text}
 
     def unreachable(self, why: object) -> dict[str, Any]:
-        """There is no connection."""
+        """The client couldn't connect to the service."""
         text = (
             f"{self.model_description} can't be reached: {why}. Check {self.url_variable} and the "
             "network."
@@ -64,19 +64,19 @@ class ProviderErrorMessages:
         return {"kind": "unreachable", "message": text}
 
     def connection_lost(self, why: object) -> dict[str, Any]:
-        """The connection was lost in the midst of an answer."""
+        """The connection broke during an answer."""
         text = f"{self.model_description} broke off during its answer: {why}. Try again."
         return {"kind": "cut", "message": text}
 
     def request_failed(self, why: object) -> dict[str, Any]:
-        """The request couldn't even be made."""
+        """The client couldn't send the request."""
         return {
             "kind": "invalid",
             "message": f"The request to {self.model_description} can't be sent: {why}",
         }
 
     def not_a_model_response(self, content_type: str) -> dict[str, Any]:
-        """What stands at that address is no model."""
+        """The address returned a response that isn't a model's answer, such as a web page."""
         text = (
             f"{self.model_description} answered with {content_type}, which isn't a model's answer. "
             f"Check {self.url_variable}: most addresses of this kind end in /v1."
@@ -84,7 +84,7 @@ class ProviderErrorMessages:
         return {"kind": "invalid", "message": text}
 
     def refused(self, status: int, body: object) -> dict[str, Any]:
-        """It answered with an error."""
+        """The service answered with an HTTP error."""
         busy = status in _OVERLOADED or status >= 500
         said = _extract_message(body)
         answered = f"{self.model_description} answered {status}{f': {said}' if said else ''}"
@@ -115,7 +115,7 @@ class ProviderErrorMessages:
 
 
 def _extract_message(body: object) -> str:
-    """The words of an error's body, whose form differs from service to service."""
+    """Return the text in an error's body. The body's format differs from service to service."""
     while isinstance(body, Mapping):
         body = next((body[key] for key in ("error", "message", "detail") if body.get(key)), None)
     said = str(body or "").strip()
@@ -124,41 +124,41 @@ def _extract_message(body: object) -> str:
     )
 
 
-#: Sent as the key where there is none: servers on this machine ask for nothing, the clients insist.
+#: The API key that is sent if none is set: local servers need no key, but the clients require one.
 PLACEHOLDER_KEY: Final = "none"
 
-#: Seconds for what follows a whole answer: mostly nothing, and then the connection can be used again.
+#: Seconds to read the rest of a response after the answer's end, so that its connection can be reused.
 _REST_TIMEOUT_S: Final = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class TimeoutPolicy:
-    """How long a service is waited for, and how often it is asked again."""
+    """The time-outs and retries of requests to a model."""
 
     connect_s: float = 10.0
-    """Seconds until there is a connection."""
+    """The most seconds to open a connection."""
     idle_timeout_s: float = 300.0
-    """Seconds without a byte, before an answer and in the midst of one: some models think for long."""
+    """The most seconds without a byte, before and during an answer. Some models reason for minutes."""
     max_retries: int = 3
-    """Attempts after the first, where the service is busy or the connection breaks before an answer."""
+    """Attempts after the first, if the service is busy or the connection breaks before the answer."""
 
 
 class HttpResponse(Protocol):
-    """What of an HTTP client's response is used."""
+    """The interface of an HTTP client's streamed response."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers, found by lower case names."""
+        """The headers, by their lower-case names."""
 
     def aiter_bytes(self) -> AsyncIterator[bytes]:
-        """The body as it comes, decompressed."""
+        """Iterate over the decompressed body as its bytes arrive."""
 
     async def aclose(self) -> None:
-        """Break the connection, unless all was read."""
+        """Close the response. A response that isn't read to its end loses its connection."""
 
 
 class VendorErrors(Protocol):
-    """The errors of a vendor's client; the vendors' clients name them alike."""
+    """The error types of a vendor's client. All supported clients use these names."""
 
     APITimeoutError: type[Exception]
     APIConnectionError: type[Exception]
@@ -166,15 +166,15 @@ class VendorErrors(Protocol):
 
 
 class HTTPProvider(ABC):
-    """A provider whose model is asked over HTTP; see `ModelProvider`."""
+    """The base class of providers that query a model over HTTP. See `ModelProvider`."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """Its name, as `--provider` takes it."""
+        """The provider's name, as `--provider` takes it."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AgentEvent, None]:
-        """Ask once; see `ModelProvider.stream`."""
+        """Query the model once. See `ModelProvider.stream`."""
         answer: AnswerStream | BufferedAnswer = self._make_stream()
         problems = self._make_error_messages(request.model)
         try:
@@ -203,24 +203,24 @@ class HTTPProvider(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
 
     @property
     @abstractmethod
     def _vendor_errors(self) -> VendorErrors:
-        """The client's errors."""
+        """The error types of the vendor's client."""
 
     @abstractmethod
     async def _post(self, request: ModelRequest) -> HttpResponse:
-        """Send a request; gives the response as soon as its headers are there."""
+        """Send a request. Returns when the headers of the response have arrived."""
 
     @abstractmethod
     def _make_stream(self) -> AnswerStream:
-        """A codec of one answer."""
+        """Make the decoder of one answer."""
 
     @abstractmethod
     def _make_error_messages(self, model: str) -> ProviderErrorMessages:
-        """Words for what may go wrong."""
+        """Make the error messages of a request for a model."""
 
     def _find_stream(self, response: HttpResponse) -> AnswerStream | BufferedAnswer:
         content_type = response.headers.get("content-type", "")
@@ -243,7 +243,7 @@ class HTTPProvider(ABC):
 
 
 class _NoModelError(Exception):
-    """What stands at the address is something else; says of which type."""
+    """The response isn't a model's answer; the message is its content type."""
 
 
 def _interrupted(error: Exception, problems: ProviderErrorMessages) -> dict[str, Any]:

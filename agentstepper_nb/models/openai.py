@@ -1,4 +1,4 @@
-"""Models behind OpenAI's APIs, or servers that speak one of them: streamed, and as text alone."""
+"""Models behind OpenAI's APIs or compatible servers: a streaming provider, and a text model."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class OpenAIProvider(HTTPProvider):
         self._api = api
         timeouts = timeouts or TimeoutPolicy()
         url = base_url or os.environ.get(URL_VARIABLE)
-        # Of another address, the environment's key isn't.
+        # Never send the environment's API key to a custom base URL.
         key = api_key or (None if base_url else os.environ.get(KEY_VARIABLE))
         if not url and not key:
             text = f"set {KEY_VARIABLE}, or {URL_VARIABLE} for a server of your own."
@@ -88,8 +88,8 @@ class OpenAIProvider(HTTPProvider):
 
     async def _post(self, request: ModelRequest) -> HttpResponse:
         path, body = self._encode_body(request)
-        # Not by `chat.completions.create`: an agent in this process may have that traced as its own,
-        # and this question would become a second step.
+        # Not `chat.completions.create`: an agent in this process may trace that method, and this query
+        # would be recorded as a second event.
         stream = await self._client.post(
             path,
             body=msgspec.json.decode(body),
@@ -119,16 +119,14 @@ class OpenAIProvider(HTTPProvider):
 
 
 def _new_id(number: int) -> str:
-    """For servers that give none: ids tell a whole session's calls apart."""
+    """Make a call id for servers that send none. Ids are unique in a whole session."""
     return f"call_{uuid4().hex[:16]}"
 
 
-#: Seconds that one attempt may take.
+#: The most seconds of one attempt.
 TIMEOUT_S: Final = 20.0
-#: Attempts after the first, where the endpoint is busy or the connection breaks.
+#: Attempts after the first, if the endpoint is busy or the connection breaks.
 MAX_RETRIES: Final = 1
-#: Where the longest answer goes by the API's newer name: its models refuse the older one, which is
-#: all that many other servers know.
 
 
 class OpenAITextModel:
@@ -138,7 +136,7 @@ class OpenAITextModel:
         model: The model's name at the endpoint.
         base_url: The endpoint, with its `/v1`. None: OPENAI_BASE_URL, else OpenAI's own endpoint.
         api_key: The API key. None: OPENAI_API_KEY.
-        timeout: Seconds that one attempt may take.
+        timeout: The most seconds of one attempt.
         max_retries: The number of attempts after the first.
 
     Raises:
@@ -200,6 +198,7 @@ class OpenAITextModel:
         return f"The model {self._name} at {self._client.base_url}"
 
     async def _complete(self, system: str, prompt: str, max_tokens: int) -> ChatCompletion:
+        # OpenAI's newer models refuse `max_tokens`, and many other servers know only that name.
         own = self._client.base_url.host == OPENAI_HOST
         body = {
             "model": self._name,
@@ -209,8 +208,8 @@ class OpenAITextModel:
             ],
             "max_completion_tokens" if own else "max_tokens": max_tokens,
         }
-        # Not by `chat.completions.create`: an agent in this process may have that traced as its own,
-        # and our question would become a step to ask about.
+        # Not `chat.completions.create`: an agent in this process may trace that method, and this query
+        # would halt as an event of the agent.
         with mark_own_query():
             return await self._client.post("/chat/completions", body=body, cast_to=ChatCompletion)
 

@@ -12,15 +12,15 @@ from ..errors import ModelError
 from ..llm_wire.conversation import ModelRequest
 from ..llm_wire.events import AgentEvent
 
-#: Names a model for `agentstepper serve` and the Jupyter extension, where nothing else does.
+#: The environment variable with the default model of `agentstepper serve` and the Jupyter extension.
 MODEL_VARIABLE: Final = "AGENTSTEPPER_MODEL"
-#: Where our own requests go, with their key: the agent's may go elsewhere.
+#: The endpoint and API key of the debugger's own requests. The agent's requests may use others.
 URL_VARIABLE: Final = "AGENTSTEPPER_BASE_URL"
 KEY_VARIABLE: Final = "AGENTSTEPPER_API_KEY"
-#: What the openai package itself reads; one of all these has to be set.
+#: The variables of the openai package, used if `URL_VARIABLE` isn't set.
 _OPENAI_URL: Final = "OPENAI_BASE_URL"
 _OPENAI_KEY: Final = "OPENAI_API_KEY"
-#: Sent as the key where there is none: servers on this machine ask for nothing, the client insists.
+#: The API key that is sent if none is set: local servers need no key, but the client requires one.
 _NO_KEY: Final = "none"
 
 

@@ -1,7 +1,7 @@
-"""Providers by name, as `--provider` takes them: ours, and those that other packages bring.
+"""The registry of model providers: built-in providers, and those that other packages register.
 
-Another package brings one as an entry point: a name, and a function that is given the model's name and
-makes the provider::
+Another package registers a provider as an entry point. The entry point's name is the provider's name
+for `--provider`; its value is a function that takes the model's name and returns the provider::
 
     [project.entry-points."agentstepper_nb.providers"]
     echo = "my_package:EchoProvider"
@@ -56,7 +56,7 @@ def _local(model: str) -> ModelProvider:
     return LocalProvider(model or None)
 
 
-#: Each imports its client when it is asked for, and not before.
+#: The built-in providers. Each factory imports its client on first use.
 _BUILT_IN: Final[dict[str, Factory]] = {
     "openai": _openai,
     "openai-responses": _openai_responses,

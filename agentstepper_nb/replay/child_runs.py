@@ -26,10 +26,10 @@ from .replayer import Replayer
 
 
 def open_replay(variables: Mapping[str, str]) -> OpenedReplay:
-    """What a run of this process is a replay of.
+    """Open the recording that a run of this process replays.
 
     Args:
-        variables: Those of the environment that ask for it.
+        variables: The environment variables that request the replay.
 
     Raises:
         CommandError: `unknown_run`, `unknown_content`: there is no such run or row.

@@ -16,14 +16,14 @@ from .event_matcher import RecordedEvent
 from .recording_cuts import RecordingCuts, search_cuts
 from .recordings import Recording
 
-#: Says of an outcome whether it is good: a command, for a shell or as its words, or a function.
+#: A check whether an outcome is good: a shell command, a command's words, or a function.
 Check = str | Sequence[str] | Callable[[Any], object]
-#: Is asked before the search, and again where agents make more queries than was said.
+#: A function that asks a person before the search, and again if agents make more queries than estimated.
 Ask = Callable[[str], bool]
-#: Hears of a probe: when it begins, and after each of its executions.
+#: A function that is called when a probe begins, and after each of its executions.
 ProbeListener = Callable[["Probe"], None]
 
-#: What a shell exits with where it can't execute a command.
+#: The exit codes of a shell that can't execute a command.
 _NOT_EXECUTED: Final = (126, 127)
 _DECLINED: Final = "You declined, and the search ended there."
 _NONE_DECIDES: Final = (
@@ -123,7 +123,7 @@ class Cut:
     recording: Recording
 
 
-#: Yields what the agent is executed with; is sent what that came to.
+#: A generator that yields the next execution of the agent, and is sent the execution's result.
 SearchSteps = Generator[Cut, Execution, DecidingEvent]
 
 

@@ -1,7 +1,7 @@
-"""Finds the event of a good run without whose outcome the agent fails.
+"""Finds the deciding event: the event of a good run without whose outcome the agent fails.
 
-The agent is executed again and again. Each execution is served the good run's outcomes up to
-another event, and goes on by itself from there. See docs/design/0026-replay.md.
+The agent is executed repeatedly. Each execution is served the good run's outcomes up to another event,
+and continues live from there. See docs/design/0026-replay.md.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from ..protocol.field_types import ScopePath
 
 
 class EventKey(NamedTuple):
-    """What the same event of another execution has in common with it."""
+    """The properties that an event shares with the same event of another execution."""
 
     scope: ScopePath
     kind: EventKind
@@ -43,21 +43,21 @@ class RecordedEvent(Struct, frozen=True, kw_only=True):
 
 
 class ReplayMode(Enum):
-    """What to do at an event that has no recorded outcome."""
+    """The reaction to an event without a recorded outcome."""
 
     STRICT = auto()  # the run diverges
     FORK = auto()  # its call is made, and its scope is live from then on
 
 
 class ReplayDepth(Enum):
-    """Which events are served if a recorded event contains other recorded events."""
+    """The events that are served if a recorded event contains other recorded events."""
 
     WHOLE = auto()  # the outer one
     LEAVES = auto()  # the inner ones: a person may halt there
 
 
 class ReplayAction(Enum):
-    """What to do with an event that begins."""
+    """The handling of an event that begins."""
 
     SERVE = auto()  # take the recorded outcome in the place of its call
     ENTER = auto()  # make its call, in which recorded events are served
@@ -67,7 +67,7 @@ class ReplayAction(Enum):
 
 
 class ReplayDecision(NamedTuple):
-    """What to do with an event that begins, and why."""
+    """The handling of an event that begins, with the reason."""
 
     action: ReplayAction
     recorded: RecordedEvent | None = None  # the one it is, or that was expected in its place

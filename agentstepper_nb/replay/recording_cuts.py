@@ -47,10 +47,10 @@ class RecordingCuts:
         return dataclasses.replace(self._recording, events=events)
 
     def count_queries(self, count: int) -> int:
-        """The LLM queries that an execution makes whose agent then does as was recorded; at most.
+        """Count the most LLM queries of an execution in which the agent then does as recorded.
 
         Args:
-            count: How many outcomes are served.
+            count: The number of outcomes that are served.
         """
         events = self.make_recording(count).events
         matcher = EventMatcher(events, ReplayMode.FORK)

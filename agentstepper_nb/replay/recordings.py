@@ -20,12 +20,12 @@ from .event_matcher import EventKey, RecordedEvent
 
 #: Events that have outcomes.
 _KINDS: Final = (EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM)
-#: What stands for a secret in a recorded text.
+#: The text that replaces a secret in a recording.
 _MASK: Final = re.compile(r"\[masked [^\]\"]+\]")
 _OPAQUE_SIGNAL: Final = "Its framework ended it by an exception that JSON can’t carry."
 #: Why a result with masks isn't served.
 MASKED_REASON: Final = "Its result has secrets, which were masked."
-#: How a call was kept from being made: its end says nothing of what the call would do.
+#: The answers by which a call wasn't made, so that its end isn't an outcome of the call.
 _NOT_MADE: Final = (AnswerKind.DENY, AnswerKind.STOP, AnswerKind.WITHDRAWN)
 
 

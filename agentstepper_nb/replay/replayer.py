@@ -35,19 +35,19 @@ from .volatile_patterns import format_patterns, suggest_patterns
 _CONTEXT_LINES: Final = 3
 _MAX_DIFF_LINES: Final = 200
 _SUGGESTION: Final = " What differs may be left out of the comparison: volatile="
-#: What an event's call isn't made by.
+#: The answers by which an event's call isn't made.
 _UNMADE: Final = (ReplayAction.SERVE, ReplayAction.DIVERGE)
 _MADE_BY_AGENT: Final = "The agent called this tool itself: only its result is seen."
 
 
 @dataclass(frozen=True)
 class ForkPoint:
-    """Where a run is forked.
+    """The place where a run is forked.
 
     Args:
         event: The id of the recorded event.
-        side: Its begin: the request is edited; its end: the result is.
-        edit: JSON text that takes the place of the request or result; None: the run halts there.
+        side: The begin, to edit the request, or the end, to edit the result.
+        edit: The JSON text of the new request or result; None: the run halts at the fork point.
     """
 
     event: str
@@ -83,7 +83,7 @@ class Replayer:
         self._lock = threading.Lock()
         #: LLM queries that were made, since no outcome was served.
         self.made_queries = 0
-        #: How the run diverged; None: it hasn't. An agent may have swallowed it.
+        #: The run's divergence; None: there was none. The agent may have caught the exception.
         self.divergence: Divergence | None = None
         mode = ReplayMode.STRICT if fork is None else ReplayMode.FORK
         fork_at = None if fork is None else fork.event

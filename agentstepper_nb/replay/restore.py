@@ -31,7 +31,7 @@ from .restore_plan import FolderRestorer, RestorePlan
 from .tree_writer import TreeWriter
 from .workspace_report import WorkspaceReport
 
-#: What the branches are named for that hold the states before.
+#: The prefix of the branches that store the states before a restore.
 _PROGRAM: Final = "before-restore"
 
 

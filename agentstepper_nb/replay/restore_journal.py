@@ -1,7 +1,7 @@
-"""What a restore in place was to do, in a file beside the snapshots, by which it is put back.
+"""The journal of a restore in place: a file beside the snapshots, by which the restore is put back.
 
-A journal is written before the first file is changed, and says which commit holds the state before. What
-of it was done needs no record: a file is either as it was or as it was to be, and is looked at again.
+A journal is written before the first file is changed, and names the commit with the state before. The
+journal doesn't record progress: each file has either its old or its new state, and is checked again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FOLDER: Final = "restores"
 
 
 class RestoreJournal(Struct, frozen=True, kw_only=True):
-    """One restore in place. Paths are below the folder, their invalid UTF-8 as latin-1 would have it."""
+    """The journal of one restore. Paths are relative to the folder; invalid UTF-8 is read as latin-1."""
 
     id: str  # orders the journals of a folder
     folder: str
@@ -67,7 +67,7 @@ class JournalFolder:
         """Let one process at a time restore the workspace.
 
         Raises:
-            WorkspaceError: Another one does now.
+            WorkspaceError: Another process restores the workspace now.
         """
         self._path.mkdir(mode=0o700, exist_ok=True)
         descriptor = os.open(self._path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -124,9 +124,9 @@ class JournalFolder:
         self.save(replace(journal, is_done=True))
 
     def delete(self, journal: RestoreJournal) -> None:
-        """Forget a journal whose restore was put back.
+        """Delete a journal whose restore was put back.
 
         Raises:
-            OSError: It can't be deleted.
+            OSError: The journal can't be deleted.
         """
         (self._path / f"{journal.id}.json").unlink()

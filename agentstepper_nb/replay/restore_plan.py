@@ -1,4 +1,4 @@
-"""Which files a restore in place writes and deletes, and how it does so."""
+"""Plans a restore in place: the files to write and to delete, and the order."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _IGNORED: Final = ".gitignore leaves it out; it stays"
 
 
 class RestorePlan:
-    """What differs between two states of a folder.
+    """The differences between two states of a folder.
 
     Args:
-        target: The files that are to be there.
-        present: The files that are there.
-        made: Files that a restore made, which is put back now: they are deleted though `.gitignore`
-            leaves them out.
+        target: The files of the state to restore.
+        present: The files of the present state.
+        made: The files that the restore being put back had made; these are deleted even if `.gitignore`
+            ignores them.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class RestorePlan:
         self.deleted = sorted(path for path in present if path not in target)
         folders = {folder for path in self.written for folder in list_folders_above(path)}
         written = set(self.written)
-        #: Those of them that stand where a file or a folder is to be.
+        #: The deleted files whose path a new file or folder needs.
         self.blocking = [
             path
             for path in self.deleted

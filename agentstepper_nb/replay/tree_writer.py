@@ -49,10 +49,10 @@ class TreeWriter:
             os.close(self._open.pop()[1])
 
     def find(self, path: bytes) -> os.stat_result | None:
-        """Look at what is at a path; None where there is nothing.
+        """Return the status of a path; None: nothing exists there.
 
         Raises:
-            OSError: A folder above is none, or a link.
+            OSError: A parent of the path isn't a folder, or is a link.
         """
         try:
             folder, name = self._open_parent(path, create=False)
@@ -106,10 +106,10 @@ class TreeWriter:
             self.delete(folder + b"/" + self._temporary if folder else self._temporary)
 
     def make_folder(self, path: bytes, permissions: int) -> None:
-        """Make a folder, with those above it, where there is none.
+        """Make a folder and its parents, unless the folder exists.
 
         Raises:
-            OSError: It can't be made.
+            OSError: A folder can't be made.
         """
         folder, name = self._open_parent(path, create=True)
         with suppress(FileExistsError):

@@ -22,14 +22,14 @@ PATTERNS: Final[tuple[str, ...]] = (
 
 
 def suggest_patterns(expected: str, actual: str) -> tuple[str, ...]:
-    """The patterns without whose matches two requests are the same.
+    """Suggest the patterns whose matches are the only differences between two requests.
 
     Args:
-        expected: The JSON text that was recorded.
-        actual: The JSON text now.
+        expected: The recorded JSON text.
+        actual: The present JSON text.
 
     Returns:
-        None of them can be left out. (): they differ by something else.
+        The smallest set of patterns; empty: the requests have other differences.
     """
     needed = PATTERNS
     if not _is_same(expected, actual, needed):

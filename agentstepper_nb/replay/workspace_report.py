@@ -1,4 +1,4 @@
-"""Where a fork's files come from, and which files were written, deleted or left out."""
+"""The origin of a fork's files, and the files that were written, deleted or omitted."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ class ServiceClient:
         """Connect to the service `runtime`.
 
         Args:
-            url: Where the Core is; None: it is looked for.
-            token: The control token; None: it is looked for.
+            url: The Core's URL; None: the Core is discovered.
+            token: The control token; None: the token in the Core's data folder.
             timeout_s: Seconds that a call waits for a Core that is away.
 
         Raises:

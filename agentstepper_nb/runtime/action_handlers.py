@@ -1,4 +1,4 @@
-"""What each kind of action does to its session."""
+"""The handlers of actions: each applies one kind of action to its session."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ActionHandlers:
         self._runtime_context = session_host.runtime_context
 
     def by_kind(self) -> Mapping[ActionKind, Handler]:
-        """What does each kind."""
+        """The handler of each kind of action."""
         return {
             ActionKind.CREATE: self.create,
             ActionKind.PAUSE: self.pause,
@@ -73,11 +73,11 @@ class ActionHandlers:
             await self._session_host.fail_session(state, error, (self._make_failed(action, error),))
 
     async def pause(self, action: Action, state: AgentState | None) -> None:
-        """Let a session halt after the step that is under way."""
+        """Pause a session after its current step."""
         await self._run_on_agent(action, state, lambda agent, completion: agent.pause(completion))
 
     async def resume(self, action: Action, state: AgentState | None) -> None:
-        """Let it go on."""
+        """Resume a session."""
         await self._run_on_agent(action, state, lambda agent, completion: agent.resume(completion))
 
     async def interrupt(self, action: Action, state: AgentState | None) -> None:
@@ -164,14 +164,14 @@ class ActionHandlers:
 
 
 def decode_payload(action: Action, kind: type[Payload]) -> Payload:
-    """What an action was given.
+    """Decode the payload of an action.
 
     Args:
-        action: Its payload may be any JSON; none is an empty one.
-        kind: What it has to be.
+        action: The action. A missing payload is an empty one.
+        kind: The class of the payload.
 
     Raises:
-        CommandError: `invalid_message`: what it is instead.
+        CommandError: `invalid_message`: the payload isn't of this class.
     """
     try:
         return msgspec.convert({} if action.payload is None else action.payload, kind)

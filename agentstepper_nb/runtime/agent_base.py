@@ -34,11 +34,11 @@ class InterruptMixin:
         self._texts: asyncio.Queue[str] = asyncio.Queue()
 
     def send_text(self, text: str) -> None:
-        """Say something; who waits in `receive_text` wakes."""
+        """Send a text to the agent, and wake `receive_text`."""
         self._texts.put_nowait(text)
 
     def replace_texts(self, text: str) -> None:
-        """Say something in the place of all that nobody took."""
+        """Send a text in place of all texts that the agent hasn't received."""
         self.drain_texts()
         self.send_text(text)
 
@@ -47,7 +47,7 @@ class InterruptMixin:
         return await self._texts.get()
 
     def drain_texts(self) -> list[str]:
-        """Take what was said and nobody took, in its order."""
+        """Return and remove the texts that the agent hasn't received, in order."""
         texts = []
         while not self._texts.empty():
             texts.append(self._texts.get_nowait())
@@ -70,12 +70,12 @@ class PauseMixin:
         return self._pause_requested.is_set()
 
     def request_pause(self) -> None:
-        """Let it pause before its next step."""
+        """Pause the agent before its next step."""
         self._resumed.clear()
         self._pause_requested.set()
 
     def request_resume(self) -> None:
-        """Let it go on."""
+        """Resume the agent."""
         self._pause_requested.clear()
         self._resumed.set()
 
@@ -101,7 +101,7 @@ class StopMixin:
         return self._stop.is_set()
 
     def request_stop(self) -> None:
-        """Let it stop before its next step."""
+        """Stop the agent before its next step."""
         self._stop.set()
 
     async def wait_for_stop(self) -> None:

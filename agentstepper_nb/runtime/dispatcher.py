@@ -1,7 +1,7 @@
-"""Takes actions from the queue and has each one done: the worker's end of it.
+"""The worker's dispatcher: claims actions from the Core's queue, and executes each.
 
-What decides is the store's: which action is ready, whose a session is, which write still counts. So a
-dispatcher may die at any moment, be stopped for long, or lose its Core, and nothing is done twice.
+The store decides which action is ready, which worker has a session, and which write is valid. A
+dispatcher may therefore die at any moment, be suspended, or lose its Core, and nothing is done twice.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LocalSessions(Protocol):
     """The sessions that live where actions are dispatched."""
 
     async def adopt(self) -> None:
-        """Take in sessions that nobody has any more."""
+        """Adopt sessions that no worker has any more."""
 
     def local_epochs(self) -> Mapping[str, int]:
         """The epoch of each session that lives here."""
@@ -76,7 +76,7 @@ class NoSessions:
     """No sessions: for handlers that keep nothing."""
 
     async def adopt(self) -> None:
-        """Take in nothing."""
+        """Adopt nothing."""
 
     def local_epochs(self) -> Mapping[str, int]:
         """None."""
@@ -85,24 +85,24 @@ class NoSessions:
     async def drop_lost_sessions(
         self, epochs_before: Mapping[str, int], renewed: RenewedLeases
     ) -> Collection[str]:
-        """Let go of nothing."""
+        """Drop nothing."""
         return ()
 
 
 class Dispatcher:
-    """Claims actions one at a time until none is ready, and does each in a task of its own.
+    """Claims actions one at a time until none is ready, and executes each in a task of its own.
 
     Args:
-        queue: The Core's.
-        handlers: What does the actions of a kind.
-        owner: Who claims: nobody else's name, nor that of an earlier activation.
-        clock: Gives POSIX seconds.
-        log: Gets a line where something fails.
-        local_sessions: The sessions that live here.
-        lease_s: Seconds that leases last.
-        poll_s: Seconds between two looks that nothing woke.
-        max_actions: Actions that are under way at once.
-        capacity: What the worker takes; None: everything.
+        queue: The Core's queue.
+        handlers: The handlers, by the kind of action.
+        owner: The claims' owner: a unique name, different from that of an earlier activation.
+        clock: Returns POSIX seconds.
+        log: The log of failures.
+        local_sessions: The sessions that run in this worker.
+        lease_s: The duration of leases, in seconds.
+        poll_s: Seconds between two polls without a wake-up.
+        max_actions: The most actions in progress at once.
+        capacity: The worker's capacity; None: no limit.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class Dispatcher:
             self._loops[name] = task
 
     async def close(self) -> None:
-        """Claim no more, and break off what is under way: it stays open, for others. Idempotent."""
+        """Stop claiming, and cancel the actions in progress, which stay open for others. Idempotent."""
         loops, self._loops = self._loops, {}
         tasks = [*loops.values(), *(task for _, task in self._running.values())]
         for task in tasks:
@@ -173,7 +173,7 @@ class Dispatcher:
         await self._idle.wait()
 
     async def release(self) -> None:
-        """Give all leases back, so that nobody has to wait until they are over; after `close`."""
+        """Release all leases, so that other workers needn't wait for their end. Call after `close`."""
         request = ReleaseLeases(owner=self._owner, until=self._clock(), is_handover=True)
         await release_leases(self._queue, request, self._log)
 
@@ -325,12 +325,12 @@ class Dispatcher:
 
 
 async def release_leases(queue: RemoteQueue, request: ReleaseLeases, log: logging.Logger) -> None:
-    """Give leases back; where the Core can't be reached, they end by themselves.
+    """Release leases. If the Core can't be reached, the leases expire.
 
     Args:
-        queue: The Core's.
-        request: Whose leases.
-        log: Gets why they could not be given back.
+        queue: The Core's queue.
+        request: The leases.
+        log: The log of failures.
     """
     try:
         async with asyncio.timeout(_RELEASE_TIMEOUT_S):

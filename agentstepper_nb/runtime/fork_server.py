@@ -47,11 +47,11 @@ from .step_messages import (
 )
 from .step_process import ProcessSettings, run_step_process
 
-#: What the fork server imports before its first fork.
+#: The modules that the fork server imports before its first fork.
 _PRELOAD: Final = ["agentstepper_nb.runtime.fork_preload"]
 #: Seconds in which a process whose pipe is closed has to end, before it is killed.
 _EXIT_TIMEOUT_S: Final = 1.0
-#: Seconds after the end of a process in which the pipe is read whose other end somebody else holds.
+#: Seconds for which the pipe of an ended process is read, if another process holds its other end.
 _DRAIN_S: Final = 0.2
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ class ForkServer:
         return process, ours
 
     async def read_exit_code(self, process: ForkServerProcess) -> int:
-        """The exit code of a process that has ended, whose descriptors are closed."""
+        """Return the exit code of an ended process, and close its descriptors."""
 
         def read() -> int:
             process.join()
@@ -120,17 +120,17 @@ class ForkServer:
 
 
 class StepProcess:
-    """A step process, as its worker holds it. Made by `start`.
+    """The worker's handle of a step process. Made by `start`.
 
     Args:
-        fork_server: Who forked it.
+        fork_server: The fork server that forked the process.
         process: The process.
-        streams: The worker's end of its pipe.
+        streams: The worker's end of the process' pipe.
 
     Attributes:
-        is_halted: Whether its run waits at a halt point.
-        on_halted: Called where `is_halted` is another.
-        credits: Whom the process' calls of models are asked of; None: nobody limits them.
+        is_halted: Whether the process' run waits at a halt point.
+        on_halted: Called when `is_halted` changes.
+        credits: Grants the process' model calls; None: calls aren't limited.
         read_unread: Reads messages for the process; None: there is no Core.
     """
 
@@ -172,10 +172,10 @@ class StepProcess:
         return await asyncio.shield(self._watch)
 
     async def request(self, message: OpenSession | RunStep) -> ProcessReply:
-        """Ask for something, one request at a time.
+        """Send a request, one at a time, and return the reply.
 
         Raises:
-            ProcessLostError: The process ended before it answered.
+            ProcessLostError: The process ended before its reply.
         """
         self._reply = asyncio.get_running_loop().create_future()
         self._send(message)
@@ -204,11 +204,11 @@ class StepProcess:
                 self._send_kill()
 
     async def close(self, message: CloseSession, timeout_s: float) -> None:
-        """Let it close its session and end; where that takes too long, kill it.
+        """Ask the process to close its session and end, and kill the process after a time-out.
 
         Args:
-            message: How the session ends.
-            timeout_s: Seconds that it has.
+            message: The kind of the session's end.
+            timeout_s: Seconds until the process is killed.
         """
         self._send(message)
         await asyncio.wait((self._watch,), timeout=timeout_s)
@@ -298,5 +298,5 @@ class StepProcess:
 
 
 def describe_exit(code: int) -> str:
-    """How a process ended, for a person."""
+    """Describe the end of a process for a person."""
     return f"was killed by signal {-code}" if code < 0 else f"exited with {code}"

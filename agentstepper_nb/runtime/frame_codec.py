@@ -14,7 +14,7 @@ from .frame import FrameIn, FrameOut
 
 #: Bytes of JSON that a step may give: a row of it travels in one message.
 MAX_FRAME_BYTES: Final = 8_000_000
-#: Characters of `text`: what a conversation's message holds.
+#: The most characters of `text`, as of a conversation's message.
 MAX_TEXT_CHARS: Final = 1_000_000
 
 
@@ -32,7 +32,7 @@ def _schema() -> dict[str, Any]:
     return {name: part for name, part in own.items() if name not in ("title", "description")}
 
 
-#: JSON Schema of what a step gives.
+#: The JSON Schema of a step's output.
 SCHEMA: Final = _schema()
 
 
@@ -43,14 +43,15 @@ def encode_frame(frame: Struct) -> dict[str, Any]:
 
 
 def check_output(output: Any, frame: FrameIn) -> FrameOut:
-    """What a step gave, as plain JSON of our own: the step may go on changing what it holds.
+    """Validate a step's output, and copy it to plain JSON, since the step may still change its objects.
 
     Args:
         output: A `FrameOut`, or a dict of its fields.
-        frame: What the step was given.
+        frame: The step's input frame.
 
     Raises:
-        StepFrameError: It is none, says another step than it was given, or is too large.
+        StepFrameError: The output isn't a valid frame, names another step than the input, or is too
+            large.
     """
     try:
         text = JsonDumper().dump(

@@ -1,4 +1,4 @@
-"""How a moniker reads conversations: from the session's cursor, which moves together with its steps."""
+"""Reads conversations for monikers, from the session's cursor, which is stored with each step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_CORE: Final = (
 
 
 class UnreadQuery(Struct, frozen=True, kw_only=True):
-    """Which messages a session hasn't read."""
+    """A query of the messages that a session hasn't read."""
 
     session_id: str
     conversation_id: str
@@ -37,7 +37,7 @@ class UnreadQuery(Struct, frozen=True, kw_only=True):
 
 
 class UnreadMessages(Struct, frozen=True, kw_only=True):
-    """What others said, the oldest first."""
+    """The messages of others, oldest first."""
 
     messages: tuple[ConversationMessage, ...]
     last: str | None  # up to which message that is; None: nothing was ever said
@@ -51,7 +51,7 @@ class MessageSource(Protocol):
     """The Core, or a way to it."""
 
     async def cursor(self, request: CursorQuery) -> CursorResult:
-        """How far a session has read."""
+        """Return a session's reading position in a conversation."""
 
     async def messages(self, request: MessageQuery) -> ConversationMessageList:
         """Messages of a conversation, the oldest first."""

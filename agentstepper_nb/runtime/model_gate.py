@@ -22,7 +22,7 @@ from ..protocol.runtime_requests import ModelCredit, TakeModelCredit
 
 #: Seconds for which a model that has no limit isn't asked for again.
 _UNLIMITED_S: Final = 60.0
-#: Seconds of a wait after which who reads the answer is told that it goes on.
+#: Seconds of a wait between two notices to the reader of the answer.
 _MAX_SLICE_S: Final = 30.0
 
 
@@ -30,7 +30,7 @@ class CreditSource(Protocol):
     """The Core, or a way to it."""
 
     async def take_model_credit(self, request: TakeModelCredit) -> ModelCredit:
-        """Ask whether a model may be called."""
+        """Request a model call from the Core's rate limit."""
 
 
 class _ModelAccount:
@@ -141,14 +141,14 @@ class Notifier(Protocol):
 class RateLimitedProvider:
     """A model provider whose calls go through a worker's gate first.
 
-    A wait stands in the log, in the run of the session, and in the answer's events, so that who reads
-    these doesn't take it for a model that says nothing. Cancelling the call ends the wait.
+    A wait appears in the log, in the session's run, and in the answer's events, so that readers can tell
+    a wait from a silent model. Cancelling the call ends the wait.
 
     Args:
-        provider: Serves the model.
+        provider: The model's provider.
         gate: The worker's gate.
-        find_notifier: Gives the run in which a wait is shown; None where there is none.
-        log: Gets a line for each wait.
+        find_notifier: Returns the run in which a wait is shown; None: no run.
+        log: The log, with one line per wait.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class RateLimitedProvider:
         return bool(getattr(self._provider, "takes_temperature", True))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AgentEvent, None]:
-        """Ask once, when it may; see `ModelProvider.stream`."""
+        """Query the model once, when the gate permits. See `ModelProvider.stream`."""
         async with aclosing(self._gate.admit(request.model)) as waits:
             is_shown = False
             async for wait_s in waits:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..protocol.runtime import ConversationMessage
     from ..sdk.async_stepper import AsyncAgentStepper
 
-#: The entry points of installed monikers; each names a subclass of `Moniker`, or what makes one.
+#: The entry point group of installed monikers. Each names a subclass of `Moniker`, or a factory.
 ENTRY_POINT_GROUP: Final = "agentstepper_nb.monikers"
 
 

@@ -33,7 +33,7 @@ _CANCEL_TIMEOUT_S: Final = 1.0
 #: Seconds beyond a moniker's own that a process has to close its session.
 _CLOSE_GRACE_S: Final = 3.0
 
-#: Says where runs connect to: to what carries them over the worker's one connection.
+#: Returns the endpoint of runs: the relay that carries them over the worker's one connection.
 FindRelay = Callable[[], Awaitable[CoreEndpoint]]
 
 
@@ -49,11 +49,12 @@ class ProcessPool:
     """The step processes of a worker.
 
     Args:
-        settings: What sessions run with.
-        find_relay: Says where their runs connect to; None: to the Core, each by itself.
-        isolates: Whether monikers that aren't cooperative run in processes; else only suspects do.
-        limit: How many sessions have a process at once.
-        credits: Whom their calls of models are asked of; None: nobody limits them.
+        settings: The settings of the processes.
+        find_relay: Returns the endpoint of the sessions' runs; None: each run connects to the Core.
+        isolates: Whether monikers that aren't cooperative run in processes. False: only suspect sessions
+            do.
+        limit: The most sessions that have a process at once.
+        credits: Grants the sessions' model calls; None: calls aren't limited.
     """
 
     def __init__(
@@ -120,14 +121,14 @@ class ProcessPool:
         )
 
     async def find_exit_code(self, pid: int, timeout_s: float) -> int | None:
-        """How a process ended.
+        """Find the exit code of a process.
 
         Args:
-            pid: A process.
-            timeout_s: Seconds in which it ends.
+            pid: The process' id.
+            timeout_s: The most seconds to wait for the process' end.
 
         Returns:
-            None where it goes on, or is none of these.
+            The exit code; None: the process still runs, or isn't one of this pool.
         """
         process = self._processes.get(pid)
         if process is None:
@@ -181,12 +182,12 @@ class ProcessStepExecutor:
 
     @property
     def stops_on_done(self) -> bool:
-        """As the moniker said when it was opened."""
+        """The moniker's value when the session was opened."""
         return self._stops_on_done
 
     @property
     def interval_s(self) -> float:
-        """As the moniker said after the last step."""
+        """The moniker's value after the last step."""
         return self._interval_s
 
     def has_room(self) -> bool:

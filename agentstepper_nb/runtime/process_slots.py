@@ -1,4 +1,4 @@
-"""Which sessions have a process, where fewer may run than there are sessions."""
+"""Assigns a limited number of processes to sessions."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class ProjectionService:
             raise CommandError("store_failed", str(error)) from error
 
     def stream(self, method: str, params: Raw) -> AsyncIterator[Struct]:
-        """Nothing is streamed; see `RpcService.stream`."""
+        """Raise an error: this service has no streams. See `RpcService.stream`."""
         raise CommandError("unknown_service", f"The projection has no stream {method[:80]!r}.")
 
     async def close(self) -> None:

@@ -48,13 +48,15 @@ _RECONNECT_PAUSE_S: Final = 0.05
 
 
 class RemoteQueue:
-    """Asks the Core, and again where the connection broke before the answer came: asked twice, a store
-    answers the same, and leases are counted from when the Core is asked. So a call lasts until the
-    Core is there, and can keep what it is asked to.
+    """The Core's queue, over the worker's connection.
+
+    A call is retried after a lost connection, since a repeated call has the same result in the store,
+    and leases count from the call's arrival at the Core. A call therefore lasts until the Core is back
+    and can store the change.
 
     Args:
-        core: The worker's way to the Core.
-        retry_s: Seconds before the next try where the Core can't keep what it is asked to.
+        core: The worker's connection to the Core.
+        retry_s: Seconds until the next try if the Core can't store the change.
     """
 
     def __init__(self, core: RpcCaller, retry_s: float = RETRY_S) -> None:
@@ -70,15 +72,15 @@ class RemoteQueue:
         return await self._call(methods.RENEW, request)
 
     async def adopt(self, request: AdoptSessions) -> AdoptedSessions:
-        """Take sessions that nobody has; see `RuntimeStore.adopt`."""
+        """Adopt sessions without a worker. See `RuntimeStore.adopt`."""
         return await self._call(methods.ADOPT, request)
 
     async def release(self, request: ReleaseLeases) -> None:
-        """Give leases back; see `RuntimeStore.release`."""
+        """Release leases. See `RuntimeStore.release`."""
         await self._call(methods.RELEASE, request)
 
     async def write(self, request: SessionWrite) -> SessionWriteResult:
-        """Keep what became of a session; see `RuntimeStore.write`."""
+        """Store a change of a session. See `RuntimeStore.write`."""
         return await self._call(methods.WRITE, request)
 
     async def changes(self, request: ChangeQuery) -> ChangedRows:
@@ -86,7 +88,7 @@ class RemoteQueue:
         return await self._call(methods.CHANGES, request)
 
     async def cursor(self, request: CursorQuery) -> CursorResult:
-        """How far a session has read; see `RuntimeStore.cursor`."""
+        """Return a session's reading position. See `RuntimeStore.cursor`."""
         return await self._call(methods.CURSOR, request)
 
     async def messages(self, request: MessageQuery) -> ConversationMessageList:
@@ -94,12 +96,12 @@ class RemoteQueue:
         return await self._call(methods.MESSAGES, request)
 
     async def find_store_place(self) -> str:
-        """Where the Core's store is, as its `info` says."""
+        """Return the place of the Core's store, from its `info`."""
         status = await self._call(methods.STATUS, GetRuntimeStatus())
         return "" if status.store is None else status.store.place
 
     async def take_model_credit(self, request: TakeModelCredit) -> ModelCredit:
-        """Ask whether a model may be called; see `hub.runtime.model_rates`."""
+        """Request a model call from the Core's rate limit. See `hub.runtime.model_rates`."""
         return await self._call(methods.TAKE_MODEL_CREDIT, request)
 
     async def wakes(self, request: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:

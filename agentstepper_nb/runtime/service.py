@@ -107,7 +107,7 @@ class RuntimeWorker:
         raise _unknown(method)
 
     async def drain(self, timeout_s: float) -> None:
-        """Take no session any more, and hand over those that live here; see `DrainableService.drain`."""
+        """Accept no new sessions, and hand over this worker's sessions. See `DrainableService.drain`."""
         if self._dispatcher is None or self._session_host is None:
             return
         clock = asyncio.get_running_loop().time
@@ -122,7 +122,7 @@ class RuntimeWorker:
         await self._session_host.drain(max(0.0, deadline - clock()))
 
     async def close(self) -> None:
-        """Claim no more, break off what is under way, and give it back; see `RpcService.close`."""
+        """Stop claiming, cancel all work, and release the leases. See `RpcService.close`."""
         if self._dispatcher is not None:
             await self._dispatcher.close()
             await self._registry.close()

@@ -1,4 +1,4 @@
-"""One session's agent in this worker: its activation is a task, and actions change it."""
+"""The agent of one session in this worker: a task that executes steps, controlled by actions."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from .session_writer import LOST_SESSION_CODES, RuntimeContext, SessionWriter
 from .step_executor import STEP_FAILURE_TYPES, was_cancelled
 from .step_runner import StepRunner
 
-#: How often it is cancelled before it is left alone.
+#: The number of cancellations until a step is abandoned.
 MAX_CANCEL_ATTEMPTS: Final = 5
 
 
 class SessionAgent(AgentBase, Controllable):
-    """Runs a session, from the snapshot that it is given.
+    """Runs a session from a snapshot.
 
-    Each of its actions changes the session and keeps that together with the action's end, all or
-    nothing. Where the store refuses because somebody else has the session, it ends without a word.
+    Each action's change of the session is stored atomically with the action's end. If the store refuses
+    because another worker has the session, the agent ends silently.
 
     Args:
-        state: The snapshot, as it was claimed or adopted.
-        make_moniker: Makes its moniker.
-        runtime_context: Where it runs.
+        state: The snapshot that was claimed or adopted.
+        make_moniker: Makes the session's moniker.
+        runtime_context: The context of the worker's sessions.
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class SessionAgent(AgentBase, Controllable):
     # ---- actions ------------------------------------------------------------------------------------
 
     async def record_created(self, completion: ActionCompletion) -> None:
-        """The session begins; `start` comes after it.
+        """Store the new session, before `start`.
 
         Args:
-            completion: The end of the action, kept with what it did; so it is of all actions here.
+            completion: The end of the action, stored with the change, as for all actions of this class.
 
         Raises:
-            CommandError: `session_over`: it has ended; `stale_epoch`, `stale_claim`: it, or the action,
-                is somebody else's by now. So it is of all actions here.
+            CommandError: `session_over`: the session has ended. `stale_epoch`, `stale_claim`: another
+                worker has the session, or the action. All actions of this class raise these errors.
         """
         await self._session_writer.write(
             partial(session_changes.mark_created, completion=completion)
@@ -100,7 +100,7 @@ class SessionAgent(AgentBase, Controllable):
         )
 
     async def resume(self, completion: ActionCompletion) -> None:
-        """Let it go on; it is at once, whatever it was waiting for when it paused."""
+        """Resume the session at once, without the rest of the wait in which it was paused."""
         await self._session_writer.write(
             partial(session_changes.mark_resumed, completion=completion),
             on_written=self.request_resume,

@@ -1,4 +1,4 @@
-"""What becomes of a session, as what is to be kept: pure, so that it can be made when its turn comes."""
+"""Pure functions that compute a session's next snapshot."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def mark_created(state: AgentState, completion: ActionCompletion) -> SessionChan
 def mark_paused(
     state: AgentState, is_step_under_way: bool, completion: ActionCompletion
 ) -> SessionChange:
-    """It is paused, or is once the step that is under way has ended."""
+    """Pause the session: at once, or after its current step."""
     _require_accepting(state)
     state = replace(state, is_pausing=True)
     if not is_step_under_way:
@@ -84,7 +84,7 @@ def end_pausing(state: AgentState) -> SessionChange:
 
 
 def mark_resumed(state: AgentState, completion: ActionCompletion) -> SessionChange:
-    """It goes on."""
+    """Resume the session."""
     _require_accepting(state)
     return SessionChange(
         _end_wait(replace(state, status=SessionStatus.RUNNING, is_pausing=False)),
@@ -95,13 +95,13 @@ def mark_resumed(state: AgentState, completion: ActionCompletion) -> SessionChan
 def replace_guidance(
     state: AgentState, guidance: str, completion: ActionCompletion
 ) -> SessionChange:
-    """Its next frame is told this, and nothing else."""
+    """Replace the guidance for the session's next step."""
     _require_accepting(state)
     return SessionChange(_wake(replace(state, guidance=guidance)), finished=(completion,))
 
 
 def add_guidance(state: AgentState, text: str, completion: ActionCompletion) -> SessionChange:
-    """Its next frame is told this, after what it is told already."""
+    """Append to the guidance for the session's next step."""
     _require_accepting(state)
     guidance = text if state.guidance is None else f"{_as_text(state.guidance)}\n\n{text}"
     if len(guidance) > MAX_GUIDANCE_CHARS:
@@ -115,12 +115,12 @@ def add_guidance(state: AgentState, text: str, completion: ActionCompletion) -> 
 
 
 def mark_stopping(state: AgentState) -> SessionChange:
-    """It is to stop."""
+    """Mark the session as stopping."""
     return SessionChange(replace(state, status=SessionStatus.STOPPING, is_pausing=False))
 
 
 def mark_destroyed(state: AgentState, completion: ActionCompletion) -> SessionChange:
-    """It has stopped, unless it has ended by itself."""
+    """Mark the session as stopped by an action, unless it has already ended."""
     return add_completion(
         mark_stopped(state) if state.status in LIVE_STATUSES else SessionChange(), completion
     )
@@ -170,13 +170,13 @@ def mark_started(state: AgentState, run_id: str | None, is_sharing: bool) -> Ses
 
 
 def mark_stopped(state: AgentState, note: str | None = None) -> SessionChange:
-    """It has stopped between two steps."""
+    """Mark the session as stopped between two steps."""
     state = replace(state, status=SessionStatus.STOPPED, is_pausing=False)
     return SessionChange(_with_note(state, note))
 
 
 def mark_failed(state: AgentState, error: str) -> SessionChange:
-    """It can't go on, and there is no place for a step that says why."""
+    """Mark the session as failed outside of a step, with the error."""
     return SessionChange(
         replace(
             state,
@@ -219,15 +219,15 @@ def add_step(
     new_id: Callable[[], str],
     wait_s: float = 0.0,
 ) -> SessionChange:
-    """A step, with the snapshot after it and what it says in the conversation.
+    """Add a step, with the snapshot after the step and the step's message in the conversation.
 
     Args:
-        state: The snapshot before it.
+        state: The snapshot before the step.
         finished_step: The step.
-        stops_on_done: Whether the moniker ends at a step that is done.
+        stops_on_done: Whether the session ends when a step reports that it is done.
         ran_s: Seconds that the session has run.
-        new_id: Gives ids.
-        wait_s: Seconds that it waits before its next step; inf: until it is told something.
+        new_id: Makes ids.
+        wait_s: Seconds until the session's next step; inf: until the session gets a message.
     """
     after, note = _compute_state_after(state, finished_step, stops_on_done, ran_s)
     if after.status in LIVE_STATUSES and after.guidance is None and wait_s > 0:

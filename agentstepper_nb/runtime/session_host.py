@@ -1,7 +1,7 @@
-"""Activates sessions in this worker: new ones, and those whose worker is gone.
+"""Activates sessions in this worker: new sessions, and sessions whose worker is gone.
 
-A session goes on where its snapshot says: at `next_step_token`, with the next iteration. What was
-under way when its worker ended is done again, and kept once.
+A session continues from its snapshot: at `next_step_token`, with the next iteration. A step that was in
+progress when its worker ended is executed again, and stored once.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ ADOPT_PAUSE_S: Final = 0.05
 
 #: Makes a session's agent.
 AgentMaker = Callable[[AgentState, MonikerFactory, RuntimeContext], "SessionAgent"]
-#: Gives the moniker of a name; `CommandError` where there is none.
+#: A function that returns the moniker of a name; raises `CommandError` if there is none.
 MonikerFinder = Callable[[str], MonikerFactory]
 #: Refuses a config that a moniker can't work with, by a `CommandError`.
 ConfigCheck = Callable[[str, Any], None]
 
 
 class SessionHost:
-    """The sessions that live in this worker, and how they get here: the dispatcher's `LocalSessions`.
+    """Creates and adopts the sessions of this worker; implements the dispatcher's `LocalSessions`.
 
     Args:
-        queue: Where sessions that nobody has are taken from.
-        registry: Those that live here.
-        runtime_context: What each of them is given.
-        make_agent: Makes an agent.
-        find_moniker: Finds a moniker.
-        check_config: Checks a config.
-        lease_s: Seconds that leases last.
-        batch_size: Sessions that are taken in at once.
-        capacity: What the worker takes; None: everything.
+        queue: The queue from which unowned sessions are adopted.
+        registry: The sessions that run in this worker.
+        runtime_context: The context of the sessions.
+        make_agent: Makes a session's agent.
+        find_moniker: Finds a moniker by its name.
+        check_config: Validates a moniker's configuration.
+        lease_s: The duration of leases, in seconds.
+        batch_size: The most sessions that are adopted at once.
+        capacity: The worker's capacity; None: no limit.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class SessionHost:
     # ---- for the dispatcher -------------------------------------------------------------------------
 
     async def adopt(self) -> None:
-        """Take in sessions that nobody has any more, a few at a time, while there are any, and room."""
+        """Adopt sessions that no worker has any more, in batches, as far as the capacity allows."""
         while True:
             if not await self._adopt_batch():
                 return
@@ -104,7 +104,7 @@ class SessionHost:
     async def drop_lost_sessions(
         self, before: Mapping[str, int], renewed: RenewedLeases
     ) -> Collection[str]:
-        """Let go of those that aren't ours any more; see `dispatcher.LocalSessions`."""
+        """Drop sessions that this worker has lost. See `dispatcher.LocalSessions`."""
         renewed_epochs = {held.session_id: held.epoch for held in renewed.sessions}
         lost_ids = []
         for id, epoch in before.items():

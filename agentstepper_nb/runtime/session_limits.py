@@ -16,11 +16,11 @@ MAX_BACKOFF_S: Final = 3600.0
 
 @dataclass(frozen=True)
 class StepOutcome:
-    """How a session stands after a step.
+    """The outcome of a step for its session.
 
     Args:
-        status: Its status.
-        note: Which limit ended it, where one did.
+        status: The session's status after the step.
+        note: The limit that ended the session, if one did.
     """
 
     status: SessionStatus
@@ -30,13 +30,14 @@ class StepOutcome:
 def decide_outcome(
     state: AgentState, out: FrameOut, stops_on_done: bool, ran_s: float
 ) -> StepOutcome:
-    """How a session stands after a step.
+    """Decide the outcome of a step for its session.
 
     Args:
-        state: Its snapshot, before the step is kept.
-        out: What the step gave.
-        stops_on_done: Whether its moniker ends at a step that is done, unless the limits say otherwise.
-        ran_s: Seconds that it has run.
+        state: The session's snapshot before the step.
+        out: The step's output frame.
+        stops_on_done: Whether the moniker's sessions end when a step reports that it is done. The
+            session's limits take precedence.
+        ran_s: Seconds that the session has run.
     """
     limits = state.limits
     if out.done and (stops_on_done if limits.stop_on_done is None else limits.stop_on_done):
@@ -55,7 +56,7 @@ def compute_time_left_s(limits: AgentLimits, ran_s: float) -> float:
 
 
 def describe_time_limit(limits: AgentLimits) -> str:
-    """What is noted where that time is over."""
+    """Make the note of a session that has reached its time limit."""
     return f"Stopped: it has run for max_runtime_s = {limits.max_runtime_s:g} seconds."
 
 

@@ -67,13 +67,13 @@ class SessionRegistry:
         self._track_task(self._watch(agent), f"watch {agent.session_id}")
 
     def drop(self, agent: SessionAgent) -> None:
-        """Let it go, while others go on: it may take long, where its step doesn't end. Idempotent."""
+        """Drop an agent in the background, since its step may take long to end. Idempotent."""
         if agent not in self._dropped:
             self._dropped.add(agent)
             self._track_task(self.suspend_agent(agent), f"drop {agent.session_id}")
 
     async def suspend_agent(self, agent: SessionAgent) -> None:
-        """Its session is somebody else's, or this worker ends: break it off. Idempotent."""
+        """Cancel an agent whose session was lost, or whose worker ends. Idempotent."""
         try:
             await agent.suspend()
         except Exception:

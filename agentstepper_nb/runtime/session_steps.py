@@ -1,4 +1,4 @@
-"""Where the steps of one activation of a session run: on the worker's loop, or alone in a process."""
+"""Runs the steps of one activation of a session: on the worker's event loop, or in a process."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SessionSteps:
 
     @property
     def executor(self) -> StepExecutor:
-        """Where the session's steps run now."""
+        """The executor that runs the session's steps now."""
         if self._executor is None:
             self._executor = self._make_executor(self._runs_in_process())
         return self._executor

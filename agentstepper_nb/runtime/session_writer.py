@@ -75,20 +75,20 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class RuntimeContext:
-    """Where a session's agent runs.
+    """The context in which the agents of sessions run.
 
     Args:
-        owner: The worker, as its claims name it.
-        recorder: Keeps what becomes of sessions.
+        owner: The worker's name in its claims.
+        recorder: Stores the changes of sessions.
         data_dir: The folder of this installation's runs.
-        log: The worker's.
-        clock: Gives POSIX seconds.
-        new_id: Gives ids.
+        log: The worker's log.
+        clock: Returns POSIX seconds.
+        new_id: Makes ids.
         debugger: Whether sessions are shown in the debugger.
-        pool: The worker's step processes; None: all steps run on the loop.
-        cancel_grace_s: Seconds that a step which was cancelled has to end, before it is cancelled again.
-        run_close_timeout_s: Seconds that the goodbye to the debugger may take.
-        model_gate: Where model calls wait that the Core limits.
+        pool: The worker's step processes; None: all steps run on the event loop.
+        cancel_grace_s: Seconds until a cancelled step that hasn't ended is cancelled again.
+        run_close_timeout_s: The most seconds to close a run in the debugger.
+        model_gate: Delays model calls whose rate the Core limits.
         read_unread: Reads messages for monikers.
     """
 
@@ -113,11 +113,11 @@ class StepRunnerState(
     omit_defaults=True,
     rename={"pending_guidance": "given", "end_reason": "note"},  # as stored
 ):
-    """What the runner keeps for itself in a snapshot.
+    """The runner's own part of a snapshot.
 
     Args:
-        pending_guidance: The guidance of the step that is under way, until that step is kept.
-        end_reason: Why the session ended, where a limit did it.
+        pending_guidance: The guidance of the current step, until the step is stored.
+        end_reason: The limit that ended the session, if one did.
     """
 
     pending_guidance: Any = None
@@ -125,7 +125,7 @@ class StepRunnerState(
 
     @classmethod
     def from_state(cls, state: AgentState) -> StepRunnerState:
-        """That of a snapshot."""
+        """Read the runner's part of a snapshot."""
         context_fields = state.context if isinstance(state.context, dict) else {}
         return cls(
             pending_guidance=context_fields.get("given"), end_reason=context_fields.get("note")
@@ -136,20 +136,20 @@ class StepRunnerState(
         return replace(state, context=to_builtins(self) or None)
 
 
-#: Of refusals: whose session it is is somebody else's, or nobody's any more.
+#: The refusals that mean that another worker has the session, or that the session is gone.
 LOST_SESSION_CODES: Final = frozenset({"stale_epoch", "session_over"})
 
 
 @dataclass(frozen=True)
 class SessionChange:
-    """What is to be kept together.
+    """A change of a session that is stored atomically.
 
     Args:
-        state: The snapshot; None: it stays.
-        steps: Steps.
-        messages: What they say in the conversation.
-        finished: Actions that this carries out.
-        cursors: How far the steps have read in conversations.
+        state: The new snapshot; None: the snapshot is unchanged.
+        steps: The new steps.
+        messages: The steps' messages in the conversation.
+        finished: The actions that the change completes.
+        cursors: The new reading positions in conversations.
     """
 
     state: AgentState | None = None
@@ -164,12 +164,12 @@ ChangeMaker = Callable[[AgentState], SessionChange]
 
 
 class SessionWriter:
-    """The snapshot of a session that this worker has.
+    """Holds and stores the snapshot of a session that this worker has.
 
     Args:
-        state: As it was claimed.
-        runtime_context: Where it is kept.
-        on_lost: Called where somebody else has the session by now, or it has ended unseen.
+        state: The snapshot that was claimed.
+        runtime_context: The context with the recorder.
+        on_lost: Called when another worker has the session, or the session has ended elsewhere.
     """
 
     def __init__(

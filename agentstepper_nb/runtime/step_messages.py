@@ -1,8 +1,8 @@
-"""What a worker and one of its step processes say to each other over their pipe, and how it is framed.
+"""The messages between a worker and a step process over their pipe, and the messages' framing.
 
-Each message is its length in eight bytes, then JSON. The worker sends one request at a time, and
-`CancelStep` besides; each request has one reply. `HaltChanged`, and what the process asks of the Core,
-may come at any time.
+A message is its length in eight bytes, then JSON. The worker sends one request at a time, and
+`CancelStep` at any time; each request has one reply. The process sends `HaltChanged` and its requests to
+the Core at any time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .message_reader import UnreadMessages, UnreadQuery
 #: Bytes of the length that stands before each message.
 LENGTH_BYTES: Final = 8
 
-#: How a session's activation in a process ends, for its run in the debugger.
+#: The kind of the end of a session's activation in a process, for the session's run in the debugger.
 Ending = Literal["done", "failed", "suspended"]
 #: Why a step gave no frame: a person pressed Stop; an edit or a person's No, which no retry helps; the
 #: worker cancelled it; its code failed.
@@ -44,7 +44,7 @@ class RunStep(Struct, frozen=True, kw_only=True, tag="step"):
 
 
 class CancelStep(Struct, frozen=True, kw_only=True, tag="cancel"):
-    """Cancel the step that is under way; nothing where there is none."""
+    """Cancel the current step, if there is one."""
 
 
 class CloseSession(Struct, frozen=True, kw_only=True, tag="close"):
@@ -135,7 +135,7 @@ def encode_message(message: Struct) -> bytes:
 
 
 def decode_length(header: bytes) -> int:
-    """How many bytes follow a header."""
+    """Decode the number of bytes that follow a header."""
     return int.from_bytes(header)
 
 

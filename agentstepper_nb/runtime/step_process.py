@@ -64,15 +64,15 @@ _ABANDONED: Final = 1
 
 @dataclass(frozen=True)
 class ProcessSettings:
-    """What a step process is started with.
+    """The settings of a step process.
 
     Args:
         data_dir: The folder of this installation's runs.
-        debugger: Whether its session is shown in the debugger.
-        url: Where its run connects to; None: the Core is discovered.
-        token: The agent token there.
-        log_level: The least severe messages that it logs, to the worker's standard error.
-        logs_json: Whether it logs JSON, as its worker does.
+        debugger: Whether the process' session is shown in the debugger.
+        url: The address for the session's run; None: the Core is discovered.
+        token: The agent token for this address.
+        log_level: The lowest level that is logged, to the worker's standard error.
+        logs_json: Whether the process logs JSON, as its worker does.
     """
 
     data_dir: Path
@@ -116,10 +116,10 @@ class PipedCore:
         self._count = 0
 
     async def take_model_credit(self, request: TakeModelCredit) -> ModelCredit:
-        """Ask whether a model may be called.
+        """Request a model call from the Core's rate limit.
 
         Raises:
-            AgentStepperError: The Core refuses.
+            AgentStepperError: The Core refuses the request.
         """
         credit: ModelCredit = await self._ask(AskCredit(number=self._next(), request=request))
         return credit
@@ -134,7 +134,7 @@ class PipedCore:
         return found
 
     def on_answer(self, message: CoreAnswer) -> None:
-        """The worker answered; who asked may be gone."""
+        """Deliver an answer of the worker. An answer without a waiting caller is dropped."""
         future = self._waiting.get(message.number)
         if future is None or future.done():
             return

@@ -1,4 +1,4 @@
-"""What a worker takes of the queue: what fits it, up to a number of sessions, until it is drained."""
+"""A worker's capacity: the sessions that the worker accepts, and how many, until it is drained."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ..protocol.routes import WorkerOffer
 
 
 class WorkerCapacity:
-    """Says how many sessions a worker may still take.
+    """Computes the number of sessions that a worker may still accept.
 
     Args:
-        offer: What the worker has. None: everything.
-        max_sessions: How many sessions it has at most. None: any number.
+        offer: The worker's labels and monikers; None: all sessions fit.
+        max_sessions: The most sessions of the worker; None: no limit.
 
     Attributes:
-        is_draining: Whether it takes no session any more.
-        count_sessions: Gives how many it has, those included that it is about to have.
+        is_draining: Whether the worker accepts no more sessions.
+        count_sessions: Returns the worker's number of sessions, including those about to start.
     """
 
     def __init__(self, offer: WorkerOffer | None = None, max_sessions: int | None = None) -> None:
@@ -31,7 +31,7 @@ class WorkerCapacity:
 
     @asynccontextmanager
     async def take(self) -> AsyncGenerator[float, None]:
-        """Take sessions, one caller at a time where there is a limit: it gives how many may be taken."""
+        """Yield the number of acceptable sessions; one caller at a time if there is a limit."""
         if self._max_sessions is None:
             yield 0 if self.is_draining else math.inf
             return
@@ -40,9 +40,9 @@ class WorkerCapacity:
             yield 0 if self.is_draining else max(0, room)
 
     def choose_offer(self, room: float) -> WorkerOffer | None:
-        """What a claim offers: nothing where there is no room, so that it gives own sessions' actions.
+        """Return the offer of a claim; without room, an offer that gets only own sessions' actions.
 
         Args:
-            room: How many sessions may be taken.
+            room: The number of sessions that may be accepted.
         """
         return self.offer if room > 0 else WorkerOffer()

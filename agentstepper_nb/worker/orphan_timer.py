@@ -1,4 +1,4 @@
-"""How a worker that nobody needs any more ends by itself."""
+"""Ends a worker that has no Core, or no work, for some time."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _MAX_PAUSE_S: Final = 5.0
 
 
 class OrphanTimer:
-    """Measures how long a worker has had no Core, or nothing to do.
+    """Measures for how long a worker has had no Core, or no work.
 
     Args:
-        timeout_s: Seconds after which such a worker is to end.
+        timeout_s: Seconds after which such a worker must end.
         now: The time of a clock that only goes forward, in seconds.
     """
 
@@ -24,10 +24,10 @@ class OrphanTimer:
         self._needed_at = now
 
     def is_over(self, is_needed: bool, now: float) -> bool:
-        """Whether the worker is to end.
+        """Whether the worker must end.
 
         Args:
-            is_needed: Whether it has a Core and something to do, now.
+            is_needed: Whether the worker has a Core and work now.
             now: The time of the same clock.
         """
         if is_needed:
@@ -36,11 +36,11 @@ class OrphanTimer:
 
 
 async def wait_until_orphaned(is_needed: Callable[[], bool], timeout_s: float | None) -> None:
-    """Wait until a worker wasn't needed for a time.
+    """Wait until a worker has had no Core, or no work, for some time.
 
     Args:
-        is_needed: Says whether it has a Core and something to do.
-        timeout_s: That time in seconds; None: wait for ever.
+        is_needed: Returns whether the worker has a Core and work.
+        timeout_s: The time in seconds; None: wait forever.
     """
     if timeout_s is None:
         await asyncio.Event().wait()

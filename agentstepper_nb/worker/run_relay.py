@@ -51,7 +51,7 @@ _EXIT_TIMEOUT_S: Final = 1.0
 _GOING_AWAY: Final = 1001
 _UNREADABLE: Final = 1007
 
-#: Says how a process ended; None: it goes on, or nothing is known of it.
+#: A function that returns how a process ended; None: the process runs, or is unknown.
 FindExitCode = Callable[[int, float], Awaitable[int | None]]
 
 
@@ -88,10 +88,10 @@ class RunRelay:
         self._shared: _CoreConnection | None = None
 
     async def find_endpoint(self) -> CoreEndpoint:
-        """Where processes connect; the first call begins to listen.
+        """Return the endpoint for processes. The first call begins to listen.
 
         Raises:
-            OSError: There is no port or descriptor left.
+            OSError: No port or file descriptor is free.
         """
         async with self._starting:
             if self._server is None:
@@ -246,7 +246,7 @@ class _ProcessConnection:
         self._outgoing.put_nowait(text)
 
     async def send_queued(self) -> None:
-        """Send what is queued, until this is cancelled."""
+        """Send the queued messages until the task is cancelled."""
         with suppress(ConnectionClosed):
             while True:
                 text = await self._outgoing.get()

@@ -1,4 +1,4 @@
-"""A worker's main loop: it stays connected to the Core and serves, until it is told to end."""
+"""A worker's main loop: stays connected to the Core, and runs services until the worker must end."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ _EXIT_GRACE_S: Final = 5.0
 
 @dataclass(frozen=True)
 class WorkerEnd:
-    """When a worker ends.
+    """The conditions on which a worker ends.
 
     Args:
-        drain: Set: take nothing new, end what is under way, hand over the rest, and end.
-        drain_timeout_s: Seconds after which what is under way is broken off then.
-        at_stdin_eof: End at once where standard input does: it is the Core's pipe.
-        orphan_timeout_s: Seconds without a Core, or with nothing to do, after which it ends. None: it
-            never does.
+        drain: When set, the worker accepts no new work, finishes what it can, hands over the rest, and
+            ends.
+        drain_timeout_s: Seconds after which unfinished work is cancelled then.
+        at_stdin_eof: End at once when standard input, a pipe of the Core, is closed.
+        orphan_timeout_s: Seconds without a Core, or without work, after which the worker ends; None:
+            never.
     """
 
     drain: asyncio.Event = field(default_factory=asyncio.Event)

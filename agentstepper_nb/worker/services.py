@@ -1,4 +1,4 @@
-"""What a worker serves: how its services are found, and what each is given."""
+"""The services of a worker: their interface, their entry points, and their context."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final, Literal, Protocol, runtime_checkable
 from ..entry_point_loader import EntryPointLoader
 from ..rpc.session import RpcCaller, RpcService
 
-#: Where steps run: see `ServiceContext.isolation`.
+#: The isolation of steps; see `ServiceContext.isolation`.
 Isolation = Literal["process", "none"]
 #: Sessions that have a process at once, where nothing else is said.
 DEFAULT_PROCESSES: Final = 32
@@ -21,20 +21,19 @@ ENTRY_POINT_GROUP: Final = "agentstepper_nb.services"
 
 @dataclass(frozen=True)
 class ServiceContext:
-    """What a service is given.
+    """The context of a service in a worker.
 
     Args:
-        data_dir: The folder that the Core keeps its runs in; services take folders of their own there.
-        log: The worker's log, which is part of the Core's.
-        core_caller: The Core; None where a service is made for itself.
-        lease_s: Seconds that claims of agents and their actions last unless they are renewed.
-        poll_s: Seconds after which a dispatcher looks for actions though nobody has woken it.
-        isolation: Where steps of background agents run whose moniker isn't cooperative: each session's
-            alone in a process, or on this process' event loop.
-        processes: How many sessions have a process at once.
-        labels: What this worker is labelled with: sessions that require a label go to workers that have
-            it.
-        max_sessions: How many sessions it takes at most. None: any number.
+        data_dir: The folder of the Core's runs, in which services make folders of their own.
+        log: The worker's log, which is part of the Core's log.
+        core_caller: The connection to the Core; None: the service is made without a Core.
+        lease_s: The lease of claimed agents and actions, in seconds; claims expire unless renewed.
+        poll_s: Seconds after which a dispatcher polls for actions without being woken.
+        isolation: Where steps of background agents run if their moniker isn't cooperative: in a process
+            per session, or on this process' event loop.
+        processes: The most sessions that have a process at once.
+        labels: The worker's labels. Sessions that require a label go only to workers with this label.
+        max_sessions: The most sessions of the worker; None: no limit.
     """
 
     data_dir: Path
@@ -48,7 +47,7 @@ class ServiceContext:
     max_sessions: int | None = None
 
 
-#: Makes a service; what an entry point names.
+#: The function that makes a service; the value of an entry point.
 Factory = Callable[[ServiceContext], RpcService]
 
 
@@ -57,10 +56,10 @@ class DrainableService(Protocol):
     """A service that can hand over what it does, so that its worker ends without breaking that off."""
 
     async def drain(self, timeout_s: float) -> None:
-        """Take nothing new, end what is under way, and hand over the rest.
+        """Accept no new work, finish the work under way, and hand over the rest.
 
         Args:
-            timeout_s: Seconds after which what is under way is broken off.
+            timeout_s: Seconds after which unfinished work is cancelled.
         """
 
 

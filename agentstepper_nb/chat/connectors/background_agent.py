@@ -29,7 +29,7 @@ from ..connector import InterpreterABC, Item, Turn
 
 #: Makes a session's id of a chat session's: the same whenever that is opened again.
 _ID_NAMESPACE: Final = uuid.UUID("0b4c1a5e-6f55-4c0e-9a0c-7d1f3f2c8a10")
-#: What AutoChat is shown to say where nothing is said, and the next step is waited for.
+#: The text shown as AutoChat's message where the chat waits for the next step without a message.
 _NEXT: Final = "The next step."
 _PAUSED: Final = (
     "The session is paused: it answers once it is resumed, in the view of the sessions or by "
@@ -195,13 +195,13 @@ MAX_DATA_CHARS: Final = 200_000
 
 
 class StepWaiter:
-    """Waits for the step that is given a message, or for the next ones of all.
+    """Waits for the step that answers a message, or for a session's next steps.
 
     Args:
-        agents: The Core's agents.
-        state: The session, as it stands.
-        text: What the session is told; None: nothing, and its next steps are waited for.
-        next_iteration: The first step that the chat hasn't received; None: the session's next.
+        agents: The Core's background agents.
+        state: The session's present state.
+        text: The message to the session; None: no message, wait for the next steps.
+        next_iteration: The first step that the chat hasn't received; None: the session's next step.
 
     Attributes:
         state: The session's last received snapshot.
@@ -305,7 +305,7 @@ class StepWaiter:
 
 
 def describe_end(state: AgentState) -> CommandError:
-    """What is said of a session that has ended, and doesn't answer any more."""
+    """Make the error of a message to a session that has ended."""
     note = state.last_error or StepRunnerState.from_state(state).end_reason
     why = f": {note}" if note else "."
     return CommandError(
@@ -316,13 +316,13 @@ def describe_end(state: AgentState) -> CommandError:
 
 
 def describe_step(step: AgentStep) -> list[AgentOutput]:
-    """What a step says: its text, else its data.
+    """Convert a step to output for the chat: its text, or else its data.
 
     Args:
         step: The step.
 
     Raises:
-        CommandError: `session_over`: it failed.
+        CommandError: `session_over`: the step failed.
     """
     if step.error is not None:
         raise CommandError(

@@ -1,7 +1,7 @@
 """The coding agent as an agent of a chat.
 
-It lives in another package, which doesn't know the chat: it is found by an entry point, and
-what is needed of it is said here.
+The coding agent's package doesn't import the chat. An entry point names the coding agent, and this
+module defines the interface that the chat needs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CODING: Final = "coding"
 
 
 class AnswerReceiver(Protocol):
-    """Who is told an answer, and asked within it."""
+    """The receiver of an answer and of the confirmations within the answer."""
 
     def send(self, output: AgentOutput) -> None:
         """There is more of it."""
@@ -42,15 +42,18 @@ class AnswerReceiver(Protocol):
         """The text that was said last is this one, in truth."""
 
     async def request_choice(self, text: str, choices: Sequence[str], details: Any) -> str:
-        """Ask, once all that was said is told; gives the choice. Cancelling it takes that back."""
+        """Ask the person to choose, after all earlier output. Returns the choice.
+
+        Cancelling the task withdraws the request.
+        """
 
 
 class AgentConversation(Protocol):
-    """One conversation with the agent, which remembers what was said in it."""
+    """One conversation with the coding agent, which stores its own history."""
 
     @property
     def notice(self) -> str:
-        """What a person must know where nothing holds its commands; "" is nothing."""
+        """A warning if no sandbox confines the agent's commands; "" if one does."""
 
     async def answer(
         self, prompt: str, receiver: AnswerReceiver, dbg: AsyncAgentStepper | None
@@ -70,7 +73,7 @@ class AgentConversations(Protocol):
         """Open the one of a name; `root` comes before paths of the workspace in what it says."""
 
     async def close(self) -> None:
-        """Let go of what the conversations share, once they are closed."""
+        """Close the resources that the conversations share, after all conversations are closed."""
 
 
 class CodingAgent(StreamingAgent):
@@ -143,7 +146,7 @@ class CodingAgent(StreamingAgent):
         await conversation.answer(prompt, channel, turn.dbg)
 
     def notice(self, session_id: str) -> str:
-        """That nothing holds its commands, once its conversation was begun; see `InterpreterABC`."""
+        """The conversation's warning if no sandbox confines its commands. See `InterpreterABC`."""
         conversation = self._open.get(session_id)
         return "" if conversation is None else conversation.notice
 

@@ -359,11 +359,11 @@ class _AnswerReader:
 
     @property
     def text(self) -> str:
-        """Its text so far."""
+        """The text of the answer so far."""
         return "".join(self._parts)
 
     def add(self, event: AgentEvent) -> None:
-        """Take an event of its answer in."""
+        """Add an event of the answer."""
         if isinstance(event, TextDelta):
             self._parts.append(event.text)
             if self._channel is not None:
@@ -372,10 +372,10 @@ class _AnswerReader:
             self._reason = event.reason
 
     def raise_for_reason(self, answer: AssistantMessage) -> None:
-        """Raise what is wrong with an answer that calls nothing, if something is.
+        """Check an answer that has no tool calls.
 
         Raises:
-            ModelError: It is empty, or was cut.
+            ModelError: The answer is empty, or was cut off.
         """
         if not answer.content.strip() and not self.text.strip():
             raise ModelError("empty", _EMPTY_ANSWER)

@@ -11,7 +11,7 @@ from ...protocol.chat import AgentName, AgentType, Message
 from ..answer_adapter import iterate_answer, start_function, unwrap_callable
 from ..connector import AnswerItems, InterpreterABC, Turn
 
-#: Gives an argument.
+#: A function that makes an argument.
 _Give = Callable[[Message, Turn], Any]
 
 _BY_PLACE: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
@@ -23,7 +23,7 @@ _UNKNOWN: Final = (
 
 
 class FunctionAgent(InterpreterABC):
-    """An agent whose answers a function gives.
+    """An agent whose answers a Python function returns.
 
     ::
 
@@ -186,7 +186,7 @@ def find_type_hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def find_function_name(function: Callable[..., Any]) -> str:
-    """What a function is called; “function” where it has no name."""
+    """Return a function's name; “function” if the function has no name."""
     name = getattr(unwrap_callable(function), "__name__", "")
     if name in ("", "__call__"):
         name = type(function).__name__

@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 #: Characters of a result that the model, and the conversation, are told.
 MAX_VALUE_CHARS: Final = 100_000
-#: How deep it may be nested, to be told as it is.
+#: The deepest nesting of a value that is converted to JSON without becoming text.
 MAX_VALUE_DEPTH: Final = 50
 #: Characters of a tool's name, and of a call's id, that are told.
 _MAX_NAME_CHARS: Final = 100
 _MAX_ID_CHARS: Final = 200
-#: Characters of the arguments within a question to the person, who sees all of them in the call.
+#: The most characters of the arguments in a confirmation. The call shows all arguments.
 _MAX_SHOWN_CHARS: Final = 500
 
 
 class CallPermission(StrEnum):
-    """What a person may choose who is asked about a call."""
+    """The choices of a person who is asked about a call."""
 
     ALLOW = "Allow"
     DENY = "Deny"
@@ -46,11 +46,11 @@ class CallPermission(StrEnum):
 
 @dataclass(frozen=True)
 class CallOutcome:
-    """What came of a call.
+    """The outcome of a tool call.
 
     Args:
-        ok: Whether it went well.
-        text: What the model is told.
+        ok: Whether the call succeeded.
+        text: The result for the model.
     """
 
     ok: bool
@@ -77,20 +77,20 @@ class _RunningCall:
         """What the tool failed by."""
 
     def edit(self, name: str, args: Any) -> None:
-        """Take a person's edit, if there is one."""
+        """Apply a person's edit, if there is one."""
         if name != self.name or args is not self.args:
             self.name, self.args, self.problem = name, args, None
 
 
 class FunctionCaller:
-    """Carries calls out.
+    """Executes a model's tool calls.
 
     Args:
-        tools: What there is, by name.
-        confirm: The names of those that the person is asked about.
-        dbg: The debugger that sees each call; None for none.
-        channel: Whom to tell.
-        name: Who calls.
+        tools: The tools, by name.
+        confirm: The names of the tools whose calls a person must confirm.
+        dbg: The AgentStepper that traces each call; None: calls aren't traced.
+        channel: The channel of the answer.
+        name: The agent's name.
     """
 
     def __init__(
@@ -108,10 +108,10 @@ class FunctionCaller:
         self._name = name
 
     async def execute(self, call: ToolCall) -> CallOutcome:
-        """Carry one out. What goes wrong with it is what the model is told.
+        """Execute a call. An error becomes the call's result for the model.
 
         Args:
-            call: As the model wrote it.
+            call: The model's call.
         """
         args, problem = _parse_arguments(call)
         running = _RunningCall(call.name, args, call.call_id[:_MAX_ID_CHARS] or None, problem)
@@ -128,11 +128,11 @@ class FunctionCaller:
         return CallOutcome(True, value if isinstance(value, str) else _as_json(value))
 
     def refuse(self, call: ToolCall, why: str) -> CallOutcome:
-        """Don't carry one out: it is told with why not.
+        """Record a call that isn't executed, with the reason.
 
         Args:
-            call: As the model wrote it.
-            why: What the model, and the conversation, are told.
+            call: The model's call.
+            why: The reason, for the model and the conversation.
         """
         args, _ = _parse_arguments(call)
         return self._send_failure(
@@ -238,7 +238,7 @@ def _is_flat(value: Any) -> bool:
     return False
 
 
-#: What APIs take as a tool's name.
+#: The tool names that all APIs accept.
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _REST: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 #: Defaults that a schema can say.
@@ -246,7 +246,7 @@ _PLAIN: Final = (str, int, float, bool, type(None))
 
 
 class ArgumentsError(ValueError):
-    """A model's arguments aren't those of the tool; says to it what is wrong."""
+    """A model's arguments don't fit the tool. The message is for the model."""
 
 
 class FunctionTool:
@@ -281,16 +281,16 @@ class FunctionTool:
         """As the model is told of it."""
 
     async def call(self, arguments: Any) -> Any:
-        """Call it.
+        """Call the function.
 
         Args:
-            arguments: As the model, or a person, gave them: a JSON value.
+            arguments: The arguments from the model or a person: a JSON value.
 
         Returns:
-            What it gave, as a JSON value: what JSON can't carry is told as text.
+            The function's result as a JSON value. A value that JSON can't encode becomes text.
 
         Raises:
-            ArgumentsError: These are no arguments for it.
+            ArgumentsError: The arguments don't fit the function.
         """
         try:
             checked = msgspec.convert(arguments, self._arguments)
@@ -321,7 +321,7 @@ class FunctionTool:
 
 
 def to_json_value(value: object) -> Any:
-    """A value as JSON has it; what JSON can't carry is told as text."""
+    """Convert a value to a JSON value. A value that JSON can't encode becomes text."""
     try:
         return msgspec.json.decode(msgspec.json.encode(value, enc_hook=str))
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):

@@ -22,11 +22,11 @@ class _Arguments(msgspec.Struct):
 
 
 class HandoffTool:
-    """Whom an agent may hand on to: nobody, unless its role lets it.
+    """The tool by which a model hands off to another agent, if its agent's role allows handoffs.
 
     Args:
         agent: The agent.
-        agents: Those of its session.
+        agents: The agents of the session.
     """
 
     def __init__(self, agent: InterpreterABC, agents: Iterable[ChatAgentInfo]) -> None:
@@ -34,7 +34,7 @@ class HandoffTool:
         self._others = {each.name: each for each in agents if may and each.name != agent.name}
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tool, as the model is told of it; nothing where it hands on to nobody."""
+        """The tool's description for the model; empty if the agent can't hand off."""
         if not self._others:
             return ()
         others = self._others.values()

@@ -1,4 +1,4 @@
-"""What a model is told: a conversation, and tools that it calls by JSON in its text."""
+"""Makes a model's prompt from a conversation, and parses tool calls that a model writes as JSON text."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _SYSTEM: Final = (
     "what was done; the rest is the person's. Don't begin your own answers so."
 )
 _CUT_BEGINNING: Final = "[The conversation began earlier; this is its end.]"
-#: What an agent says itself; other types are accounts of what was done.
+#: The types of an agent's own messages; other types report actions.
 _OWN_WORDS: Final = frozenset({MessageType.MESSAGE, MessageType.CODE, MessageType.CONFIRMATION})
 
 
 def make_system_prompt(name: str, role_name: str) -> str:
-    """What a model is told that is told nothing else.
+    """Make the default system prompt.
 
     Args:
         name: The agent's name.
-        role_name: Its role.
+        role_name: The agent's role.
     """
     return _SYSTEM.format(name=name, instructions=find_role(role_name).instructions)
 
@@ -40,14 +40,14 @@ def make_system_prompt(name: str, role_name: str) -> str:
 def make_model_messages(
     window: Sequence[Message], message: Message, name: str
 ) -> tuple[ChatMessage, ...]:
-    """What was said, and what is to be answered, as messages of a model's API.
+    """Convert a conversation to messages of a model's API.
 
-    They begin with the person's and take turns, which some models insist on.
+    The messages begin with the user's, and roles alternate, as some models require.
 
     Args:
-        window: What was said before, oldest first.
-        message: What is to be answered.
-        name: Who answers.
+        window: The earlier messages, oldest first.
+        message: The message to answer.
+        name: The name of the answering agent.
     """
     told = [
         _make_model_message(each, name)
@@ -114,7 +114,7 @@ def shorten_text(text: str, max_chars: int = MAX_TEXT_CHARS) -> str:
 
 # ---- tools by JSON in the model's text ----------------------------------------------------------------
 
-#: The action that is no tool: its input is what the person reads.
+#: The action that isn't a tool: its input is the final answer.
 FINAL_ACTION: Final = "answer"
 
 _INSTRUCTIONS: Final = """\
@@ -133,21 +133,21 @@ _FENCE: Final = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
 
 
 class StructuredAction(Struct, frozen=True):
-    """What a model wants to be done."""
+    """An action that a model requests: a tool call, or the final answer."""
 
     action: str
     action_input: Any = None
 
 
 class ActionError(ValueError):
-    """What a model said names no action; says to it what is wrong."""
+    """A model's text has no valid action. The message is for the model."""
 
 
 def make_tool_instructions(tools: Sequence[ToolSpec]) -> str:
-    """What a model is told beside its other instructions.
+    """Make the instructions by which a model writes tool calls as JSON.
 
     Args:
-        tools: What it may use.
+        tools: The tools.
     """
     if not tools:
         return f"{_INSTRUCTIONS}\n\nThere are no tools."
@@ -160,13 +160,13 @@ def make_tool_instructions(tools: Sequence[ToolSpec]) -> str:
 
 
 def parse_action(text: str) -> StructuredAction:
-    """What a model wants, of all that it said: it may think aloud around its JSON, or fence it.
+    """Find the action in a model's answer, which may have text around the JSON, or a code fence.
 
     Args:
-        text: Its answer.
+        text: The answer.
 
     Raises:
-        ActionError: It names no action, or no single one.
+        ActionError: The answer has no action, or several.
     """
     text = text.strip()
     between = text[text.find("{") : text.rfind("}") + 1]
@@ -183,7 +183,7 @@ def parse_action(text: str) -> StructuredAction:
 
 
 def format_answer(action: StructuredAction) -> str:
-    """What the person reads of a final action."""
+    """Return the text of a final answer."""
     value = action.action_input
     if isinstance(value, str):
         return value
@@ -191,10 +191,10 @@ def format_answer(action: StructuredAction) -> str:
 
 
 def format_parse_error(why: object) -> str:
-    """What a model is told whose answer names no action."""
+    """Make the message to a model whose answer has no action."""
     return _PARSE_ERROR.format(why=why)
 
 
 def format_observation(name: str, ok: bool, result: str) -> str:
-    """What a model is told of an action's result."""
+    """Make the message with the result of an action."""
     return f"[{name} {'gave' if ok else 'failed'}] {result}"

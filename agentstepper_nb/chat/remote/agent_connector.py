@@ -26,11 +26,11 @@ T = TypeVar("T")
 
 
 class RemoteAgent(InterpreterABC):
-    """Asks whoever attends, and says what is given.
+    """An agent whose answers come from a program outside of the chat.
 
     Args:
-        name: What its token calls it.
-        registration: What it says of itself.
+        name: The agent's name in its token.
+        registration: The agent's own description.
     """
 
     def __init__(self, name: str, registration: ServeChatAgent) -> None:
@@ -80,7 +80,7 @@ class RemoteAgent(InterpreterABC):
             answering.end()
 
     async def on_session_closed(self, session_id: str) -> None:
-        """The session was closed: nobody is asked any more."""
+        """End the session's open requests after the session was closed."""
         self.detach(
             CommandError(
                 "unknown_session",
@@ -91,7 +91,7 @@ class RemoteAgent(InterpreterABC):
     # ---- whoever attends ----------------------------------------------------------------------------
 
     async def read_turn_requests(self) -> AsyncGenerator[AgentTurnRequest, None]:
-        """What is to be answered, as it comes, until somebody else attends as this agent."""
+        """Yield the requests to this agent until another program connects as this agent."""
         while True:
             # It may be taken back before it is read.
             while not self._requests or self._detached.done():
@@ -188,7 +188,7 @@ class _PendingAnswer:
         self._has_ended = False
 
     async def put(self, item: AgentOutput | AgentTurnEnded) -> str | None:
-        """Give something, and wait until it is taken."""
+        """Send an item, and wait until the item is received."""
         if self._has_ended or self.done:
             raise _make_unknown_turn_error()
         if self._accepted is not None and not self._accepted.done():
@@ -204,11 +204,11 @@ class _PendingAnswer:
         return await accepted
 
     async def next(self) -> tuple[AgentOutput | AgentTurnEnded, asyncio.Future[str | None]]:
-        """What is given next, and what is to be settled once it was taken."""
+        """Return the next item, and the future to resolve when the item has been received."""
         return await self._items.get()
 
     def end(self) -> None:
-        """Nothing is taken any more."""
+        """Stop accepting items."""
         self._has_ended = True
         if self._accepted is not None and not self._accepted.done():
             self._accepted.set_exception(_make_unknown_turn_error())

@@ -45,11 +45,11 @@ class RemoteAgentRunner:
         self._answering: tuple[str, asyncio.Task[None]] | None = None
 
     async def run(self) -> None:
-        """Answer until this is cancelled.
+        """Answer requests until the task is cancelled.
 
         Raises:
-            CommandError: The token counts no longer, or somebody else attends with it.
-            ConnectionLostError: The chat is away.
+            CommandError: The token isn't valid any more, or another program uses the token.
+            ConnectionLostError: The chat can't be reached.
         """
         attend = ServeChatAgent(
             session=self._connection.admission.session,

@@ -53,7 +53,7 @@ class _TokenHolder(ABC):
 
     @property
     def scope(self) -> tuple[str, ...]:
-        """What the token is for: some of `watch`, `talk` and `answer`."""
+        """The token's permissions: some of `watch`, `talk` and `answer`."""
         return self._admission.scope
 
     @property

@@ -1,7 +1,7 @@
-"""The keys that chat tokens are signed by, and what was revoked: a file that processes share.
+"""The file with the keys that sign chat tokens, and with revocations. Several processes share the file.
 
-It lies in the data folder, readable by this user alone, and is replaced as a whole: who reads needs no
-lock, who changes it holds one against other processes and threads.
+The file is in the data folder, readable by this user only, and is replaced atomically. Readers need no
+lock; writers hold a lock against other processes and threads.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from msgspec.structs import replace
 from ...errors import StoreError
 from ...protocol.field_types import Id, Time
 
-#: The files in a data folder: the keys, and what is locked while they change.
+#: The files in a data folder: the keys, and the lock of changes.
 KEYS_FILE: Final = "chat-keys.json"
 _LOCK_FILE: Final = "chat-keys.lock"
 #: Bytes of a key: as many as HS256's hash has.
 KEY_BYTES: Final = 32
-#: What nobody else may do with it.
+#: The permissions of other users, none of which the file may have.
 _OTHERS_PERMISSIONS: Final = stat.S_IRWXG | stat.S_IRWXO
 #: Bytes of the file that are read.
 _MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 
 _log: Final = logging.getLogger("agentstepper_nb.chat")
 
-#: What tells two versions of the file apart, without reading it.
+#: A value that differs between two versions of the file, without reading the file.
 _Stamp = tuple[int, int, int]
 
 
@@ -49,12 +49,12 @@ class TokenKey(Struct, frozen=True, kw_only=True, rename={"expires_at": "until"}
 
 
 class TokenKeys(Struct, frozen=True, kw_only=True):
-    """What the file holds."""
+    """The contents of the file."""
 
     issuer: Id  # this installation
     keys: Annotated[tuple[TokenKey, ...], Meta(min_length=1)]  # the last one signs
     revoked: dict[Id, Time] = {}  # tokens, with when they end in any case
-    #: Sessions of which nothing counts that was issued until a time, and when all that has ended.
+    #: Revoked sessions: tokens issued until the first time are invalid; all have expired by the second.
     sessions: dict[Id, tuple[Time, Time]] = {}
 
     @property
@@ -67,7 +67,7 @@ class TokenKeys(Struct, frozen=True, kw_only=True):
         return next((each for each in self.keys if each.id == id), None)
 
     def without_expired(self, now: float) -> TokenKeys:
-        """The same without old keys and revocations that no token can need any more."""
+        """Return a copy without keys and revocations that no valid token can need."""
         old = tuple(each for each in self.keys[:-1] if each.expires_at > now)
         return replace(
             self,
@@ -78,7 +78,7 @@ class TokenKeys(Struct, frozen=True, kw_only=True):
 
 
 def make_key() -> TokenKey:
-    """A key that nobody can guess."""
+    """Make a random key."""
     return TokenKey(id=secrets.token_hex(8), secret=secrets.token_bytes(KEY_BYTES))
 
 
@@ -95,10 +95,10 @@ class KeyFile:
         self._read: tuple[_Stamp, TokenKeys] | None = None  # replaced as one
 
     def read(self) -> TokenKeys | None:
-        """What the file holds now; None where there is none.
+        """Read the file; None: there is no file.
 
         Raises:
-            StoreError: It is damaged, or can't be read.
+            StoreError: The file is damaged, or can't be read.
         """
         try:
             stamp = _stamp(self._path.stat())

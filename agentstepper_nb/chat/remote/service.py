@@ -38,15 +38,15 @@ from .tokens import SCOPE_ANSWER, SCOPE_TALK, SCOPE_WATCH, ChatTokens, TokenGran
 if TYPE_CHECKING:
     from ..interpreter import Interpreter
 
-#: Bytes of what an address can't be guessed by.
+#: The random bytes in the service's address, so that the address can't be guessed.
 _ID_BYTES: Final = 16
 #: Tokens for workers that were found in the environment: they are taken out of there, once.
 _inherited: Final[dict[str, str]] = {}
 
-#: Its own, so that what it notes goes to who set up logging, and not below some cell.
+#: A logger with a null handler, so that records go only to configured handlers, never below a cell.
 _log: Final = logging.getLogger("agentstepper_nb.chat.remote.service")
 _log.addHandler(logging.NullHandler())
-#: Who may speak through an agent: itself, and what it has a computer do.
+#: The roles of an agent's messages: the agent itself, and its actions on a computer.
 _SPEAKERS = ("assistant", "computer")
 
 
@@ -268,7 +268,7 @@ class RemoteChatAccess:
 
     @property
     def address(self) -> str | None:
-        """Where clients come to; None where it wasn't opened."""
+        """The address for clients; None: remote access isn't open."""
         return self._address
 
     async def open(self) -> str:
@@ -288,7 +288,7 @@ class RemoteChatAccess:
             return self._address
 
     async def close(self) -> None:
-        """Let nobody in any more, and end what clients have under way. Idempotent."""
+        """Refuse new clients, and end the calls of connected clients. Idempotent."""
         async with self._opening:
             connection, self._connection = self._connection, None
             self._address = None

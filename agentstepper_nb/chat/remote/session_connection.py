@@ -1,4 +1,4 @@
-"""How a client from outside asks one chat session, by its token."""
+"""The connection of a remote client to one chat session, by a chat token."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...rpc.service_client import ServiceClient
 
 Value = TypeVar("Value")
 
-#: How a request ends where the chat's process is away from its Core, or the client from it.
+#: The errors of a request while the chat's process, or the client, has no connection to the Core.
 _AWAY_CODES: Final = frozenset({"worker_lost", "unknown_service"})
 #: Seconds until a chat that is away is asked again: at first, and at most.
 _FIRST_DELAY_S: Final = 0.1
@@ -25,10 +25,10 @@ _MAX_DELAY_S: Final = 2.0
 
 
 class ChatConnection(ServiceClient):
-    """One session, wherever the connections stand. Made by `dial_session`.
+    """A connection to one session that reconnects by itself. Made by `dial_session`.
 
     Attributes:
-        admitted: What the token lets its bearer do.
+        admitted: The permissions of the token.
     """
 
     admission: ClientAdmission
@@ -49,17 +49,18 @@ class ChatConnection(ServiceClient):
     async def send_command(
         self, method: str, params: Struct, kind: type[Value], *, can_retry: bool = False
     ) -> Value:
-        """Ask for what changes something; once.
+        """Call a method that changes the session, at most once.
 
         Args:
-            method: What.
-            params: With what.
-            kind: The answer's class.
-            can_retry: Whether it is known there, where it comes twice.
+            method: The method's name.
+            params: The parameters.
+            kind: The class of the answer.
+            can_retry: Whether the service detects a repeated call, so that the call may be retried.
 
         Raises:
-            CommandError: It was refused.
-            ConnectionLostError: The Core is away; or it broke off, and nobody knows whether it was done.
+            CommandError: The service refused the call.
+            ConnectionLostError: The Core can't be reached; or the connection broke, and the call may or
+                may not have been executed.
         """
         try:
             return await self.call_method(method, params, kind, can_retry=can_retry)
@@ -74,12 +75,13 @@ class ChatConnection(ServiceClient):
     async def stream(
         self, method: str, params: Struct, kind: type[Value]
     ) -> AsyncGenerator[Value, None]:
-        """Ask for a stream. Where it breaks off, it is asked for again, and so begins again. Arguments
-        as `ask`.
+        """Open a stream. After a lost connection the stream is opened again and starts anew.
+
+        Arguments as of `send_command`.
 
         Raises:
-            CommandError: It was refused, or the token counts no longer.
-            ConnectionLostError: The chat is away.
+            CommandError: The service refused the call, or the token isn't valid any more.
+            ConnectionLostError: The chat can't be reached.
         """
         clock = asyncio.get_running_loop().time
         away, backoff = clock(), Backoff(_FIRST_DELAY_S, _MAX_DELAY_S)

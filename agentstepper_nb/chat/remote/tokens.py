@@ -38,10 +38,10 @@ AUDIENCE: Final = "agentstepper_nb.chat"
 #: Seconds that a token is good for: unless told otherwise, and at most.
 DEFAULT_EXPIRES_IN_S: Final = 3600.0
 MAX_EXPIRES_IN_S: Final = 30 * 24 * 3600.0
-#: Seconds by which the clocks of who issues and who checks may differ: they share a data folder.
+#: The largest accepted difference of the clocks of issuer and checker, in seconds.
 LEEWAY_S: Final = 2.0
 
-#: The one way of signing; what a token says of itself is compared with it, and chooses nothing.
+#: The only signature algorithm. A token's header must name this algorithm, and can't choose another.
 _ALGORITHM: Final = "HS256"
 _REQUIRED: Final = ["exp", "iat", "nbf", "iss", "aud", "sub", "jti", "scope"]
 #: Characters of a token: ours have about 500.
@@ -70,14 +70,14 @@ class _TokenFields(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class TokenGrant:
-    """What a token allows.
+    """The permissions of a token.
 
     Args:
-        session_id: The one session.
-        scope: Words of `SCOPES`.
-        agent_name: Which agent its bearer may be, where the scope has `answer`.
-        expires_at: Until when it is taken, POSIX seconds.
-        id: The token's.
+        session_id: The session of the token.
+        scope: The permissions, some of `SCOPES`.
+        agent_name: The agent as which the bearer may answer, if the scope has `answer`.
+        expires_at: The time of expiry, in POSIX seconds.
+        id: The token's id.
     """
 
     session_id: str
@@ -91,10 +91,10 @@ class ChatTokens:
     """Issues, checks and revokes tokens. Used from any thread.
 
     Args:
-        folder: The data folder. Processes that share it take each other's tokens, as far as they have
-            the session.
-        clock: Says when tokens are issued; what is checked is checked by the system's.
-        new_id: Makes their ids.
+        folder: The data folder. Processes that share the folder accept each other's tokens, for the
+            sessions that they have.
+        clock: The clock of issued tokens. Tokens are checked by the system's clock.
+        new_id: Makes the tokens' ids.
     """
 
     def __init__(
@@ -165,13 +165,14 @@ class ChatTokens:
         return jwt.encode(claims, key.secret, _ALGORITHM, headers={"kid": key.id})
 
     def check(self, token: object) -> TokenGrant:
-        """What a token allows now.
+        """Check a token, and return its permissions.
 
         Args:
-            token: As it was sent.
+            token: The token that a client sent.
 
         Raises:
-            CommandError: `invalid_token`: it is none, not one of ours, over, not yet good, or revoked.
+            CommandError: `invalid_token`: the token is malformed, of another installation, expired, not
+                yet valid, or revoked.
             StoreError: The keys can't be used.
         """
         keys = self._file.read()
@@ -185,14 +186,14 @@ class ChatTokens:
         return TokenGrant(claims.sub, words, claims.agent, claims.exp + LEEWAY_S, claims.jti)
 
     def revoke(self, token: str) -> None:
-        """Let a token count no more, from now on.
+        """Revoke a token.
 
         Args:
             token: The token, or its id.
 
         Raises:
-            CommandError: `invalid_token`: it is a token, but none that counts.
-            ProtocolError: It is neither a token nor an id.
+            CommandError: `invalid_token`: the token isn't valid.
+            ProtocolError: The text is neither a token nor an id.
             StoreError: The keys can't be used.
         """
         now = self._clock()
@@ -204,13 +205,13 @@ class ChatTokens:
         self._change(now, lambda keys: replace(keys, revoked={**keys.revoked, id: until}))
 
     def revoke_session(self, session_id: str) -> None:
-        """Let no token count any more that was issued for a session so far.
+        """Revoke all tokens that were issued for a session so far.
 
         Args:
-            session_id: The session.
+            session_id: The session's id.
 
         Raises:
-            ProtocolError: That is no session's id.
+            ProtocolError: The text isn't a session's id.
             StoreError: The keys can't be used.
         """
         _check(session=session_id)

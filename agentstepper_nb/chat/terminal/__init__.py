@@ -1,5 +1,5 @@
 """The chat in a terminal.
 
 Imports what `chat` may.
-Begin reading in `repl`: what is typed; `view` prints what happens.
+Begin reading in `repl`: handles typed lines; `view` prints events.
 """

@@ -14,7 +14,7 @@ from . import view
 
 
 class ChatTerminal(Protocol):
-    """What the commands act on; see `repl.Repl`."""
+    """The interface of the terminal that commands act on; see `repl.Repl`."""
 
     chat: Chat
     screen: view.ChatScreen
@@ -30,12 +30,12 @@ class ChatTerminal(Protocol):
 
 @dataclass(frozen=True)
 class ChatCommand:
-    """One of them.
+    """A command of the chat in a terminal.
 
     Args:
-        usage: How it is written.
-        description: What it does.
-        run: Does it, given what stands behind its name.
+        usage: The command's syntax.
+        description: The command's effect.
+        run: Runs the command with the text after its name.
     """
 
     usage: str
@@ -64,11 +64,11 @@ def run_chat_command(terminal: ChatTerminal, line: str) -> None:
 
 
 def complete_line(terminal: ChatTerminal, before: str) -> Iterable[tuple[str, str]]:
-    """What may stand behind the beginning of a line: words, and how each is listed.
+    """Complete a line: iterate over completions, each with its text in the list.
 
     Args:
         terminal: The terminal.
-        before: The beginning.
+        before: The beginning of the line.
     """
     match before.strip().casefold():
         case "":

@@ -1,4 +1,4 @@
-"""A chat in a terminal: a backend whose front end is lines."""
+"""A chat in a terminal: a backend that reads and prints lines."""
 
 from __future__ import annotations
 
@@ -29,30 +29,29 @@ from .view import ChatScreen, MessageWriter
 
 #: Messages of an opened conversation that are shown.
 _MAX_SHOWN_MESSAGES: Final = 20
-#: Digits of a number that somebody means: Python reads no number of thousands.
+#: The most digits of a choice's number. Python refuses to parse numbers of thousands of digits.
 _MAX_CHOICE_DIGITS: Final = 9
 _INTERRUPT_HINT: Final = "Ctrl+C again, or Ctrl+D, exits."
 _STOPPING: Final = "Stopping the turn; Ctrl+C again exits."
 
 
 class Repl(Backend[str]):
-    """Shows a chat's conversation in a terminal, and takes what is typed there.
+    """Shows a chat's conversation in a terminal, and handles typed lines.
 
-    It doesn't read and wait itself: whoever has the terminal gives it lines (`handle_line`) and events
+    The object doesn't read or wait. The owner of the terminal passes lines (`handle_line`) and events
     (`show`, then `update_prompt`), on one thread.
 
     Args:
         chat: The chat.
-        screen: Where it is shown.
-        forward: Brings events from the chat's event loop to the terminal's thread, there to be given to
-            `show`.
+        screen: The screen to print on.
+        forward: Passes events from the chat's event loop to the terminal's thread, for `show`.
         terminal: Whether a person types, not a program.
 
     Attributes:
-        over: Whether the person has enough.
+        over: Whether the person has quit.
         to: The agent that messages are for; None: the conversation's default.
-        info: The conversation, as it was told.
-        rests: Whether it is a person's turn.
+        info: The last received state of the conversation.
+        rests: Whether the conversation waits for a person.
     """
 
     def __init__(
@@ -129,7 +128,7 @@ class Repl(Backend[str]):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What may be chosen, where a confirmation waits."""
+        """The choices of the confirmation that waits; empty: none waits."""
         return () if self._confirmation is None else self._confirmation.choices
 
     @property

@@ -47,14 +47,14 @@ def format_message(message: Message) -> Iterator[Line]:
 
 
 def find_style(message: Message) -> str:
-    """How a MESSAGE looks: errors, and what the system says, apart from what agents say."""
+    """Return the style of a MESSAGE: of an error, of the system, or of an agent."""
     if message.format == "error":
         return "red"
     return {"system": "dim", "user": "bold"}.get(message.role, "")
 
 
 def format_text(message: Message) -> str:
-    """What a MESSAGE says."""
+    """Return the text of a MESSAGE."""
     match message.role:
         case "user":
             return f"> {message.content}"
@@ -80,7 +80,7 @@ def format_call(message: Message) -> str:
 
 
 def format_result(message: Message) -> Iterator[Line]:
-    """What a call came to, as far as it fits in a line; nothing where it isn't there."""
+    """Format a call's result, cut to one line; nothing if there is no result yet."""
     if message.ok is None:
         return
     result = "" if message.result is None else _short(message.result)
@@ -89,14 +89,14 @@ def format_result(message: Message) -> Iterator[Line]:
 
 
 def format_confirmation(message: Message) -> Iterator[Line]:
-    """A confirmation: what is asked, and what may be chosen."""
+    """Format a confirmation: the question and the choices."""
     yield f"? {message.content}", "yellow"
     for number, choice in enumerate(message.choices, 1):
         yield to_short_line(f"  {number}  {choice}"), "yellow"
 
 
 def format_choice(message: Message) -> Iterator[Line]:
-    """What became of a confirmation; nothing where it waits."""
+    """Format the choice of a confirmation; nothing if the confirmation waits."""
     if message.chosen is not None:
         yield to_short_line(f"  → {message.chosen}"), "dim"
     elif message.final:
@@ -124,7 +124,7 @@ def format_session(session: ChatSessionInfo, *, current: bool) -> str:
 
 
 def format_state(session: ChatSessionInfo) -> Iterator[str]:
-    """How a conversation is."""
+    """Format the state of a conversation."""
     ending = f", the last turn: {session.ending.value}" if session.ending else ""
     yield f"{session.state.value}{ending}"
     if session.speaking:
@@ -135,7 +135,7 @@ def format_state(session: ChatSessionInfo) -> Iterator[str]:
 
 
 def format_debug_hint(session: ChatSessionInfo) -> Iterator[str]:
-    """How to open a conversation's run in the debugger."""
+    """Format the hint how to open a conversation's run in the debugger."""
     if session.run_id is not None:
         yield f"The debugger shows this conversation as run {session.run_id}."
         yield f"In a terminal: agentstepper step --run {session.run_id}"
@@ -149,17 +149,17 @@ def format_debug_hint(session: ChatSessionInfo) -> Iterator[str]:
 
 
 def format_halted(session: ChatSessionInfo) -> Iterator[str]:
-    """That a turn waits for a person in the debugger, and how to let it go on."""
+    """Format the notice that a turn is halted in the debugger, with the way to continue."""
     yield "Halted in the debugger: step or continue there, or write /stop here."
     yield f"In a terminal: agentstepper step --run {session.run_id}"
 
 
 def format_prompt(session: ChatSessionInfo, recipient: str | None) -> str:
-    """What stands where a person types: whom it is for, in which role, and how the session is.
+    """Format the input prompt: the recipient, the recipient's role, and the session's state.
 
     Args:
         session: The session.
-        recipient: The agent that messages are for, where the person said so.
+        recipient: The agent that the person chose for messages; None: the default agent.
     """
     name = recipient or session.default_agent
     roles = [agent.role for agent in session.agents if agent.name == name]
@@ -174,7 +174,7 @@ def format_turn_count(count: int) -> str:
 
 
 def format_choice_prompt(message: Message) -> str:
-    """What stands where a person chooses."""
+    """Format the input prompt of a choice."""
     count = len(message.choices)
     return "Choose 1: " if count == 1 else f"Choose 1-{count}: "
 
@@ -229,7 +229,7 @@ def _short(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)[: 2 * MAX_LINE_CHARS]
 
 
-#: What is written while it grows; of all else there is something to show at once.
+#: The message types that are printed part by part; other types are printed as a whole.
 _GROWING = (MessageType.MESSAGE, MessageType.CODE, MessageType.CONSOLE)
 
 
@@ -300,7 +300,7 @@ class MessageWriter:
             self._write(text)
 
     def end(self) -> None:
-        """Nothing grows any more."""
+        """End the message that is being printed."""
         self._finish_line()
         if self._open_message is not None and self._open_message.type == MessageType.CODE:
             self._screen.write_line("└─", "cyan")

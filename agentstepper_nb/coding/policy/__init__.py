@@ -1,7 +1,7 @@
-"""Decides whether a call may be made: it is allowed, denied, or a person is asked.
+"""Decides about each tool call of the coding agent: allow, deny, or require a person's approval.
 
 Imports what `coding` may.
-Begin reading in `engine`: the order of rules; `command_analyzer` analyzes shell commands.
+Begin reading in `engine`: the order of decisions; `command_analyzer` analyzes shell commands.
 """
 
 from .command_model import CommandFinding, CommandReport

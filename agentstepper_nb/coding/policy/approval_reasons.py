@@ -1,4 +1,4 @@
-"""What a person is asked about a call, and why."""
+"""Finds the reasons why a tool call requires a person's approval."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .denied_files import WRITING_TOOLS
 from .rules import describe_rule, find_paths
 from .unrecoverable_files import RecoverableFiles, find_affected_files, find_unrecoverable_file
 
-#: Programs that signal others.
+#: Programs that send signals to other processes.
 _SIGNAL_PROGRAMS: Final = frozenset({"kill", "pkill", "killall", "skill", "fuser"})
 
 
 class PolicyContext(Struct, frozen=True, kw_only=True):
-    """What holds for all calls of a session; see `DefaultPolicyEngine`."""
+    """The policy's settings for all calls of a session. See `DefaultPolicyEngine`."""
 
     workspace: LocalWorkspace | None
     mode: SandboxMode
@@ -39,15 +39,15 @@ class PolicyContext(Struct, frozen=True, kw_only=True):
 
 
 class ApprovalReason(Struct, frozen=True, kw_only=True):
-    """One thing that a person is asked about a call.
+    """One reason why a call requires approval.
 
     Args:
-        description: What the call does, as a sentence.
-        risk: How much harm that may do.
-        rule: What a rule about the whole call would allow, in words; None: it isn't offered.
-        grant: What answers the question for the rest of the session; None: nothing.
-        unattended_denial: Why nothing approves it unseen, and what to do, as a sentence; None: `--yes`
-            does.
+        description: The effect of the call, as a sentence.
+        risk: The possible harm of this effect.
+        rule: Description of the policy rule that would allow such calls; None: no rule is offered.
+        grant: The access that would settle this reason for the rest of the session; None: none would.
+        unattended_denial: Why `--yes` denies the call, and the remedy, as a sentence; None: `--yes`
+            allows the call.
     """
 
     description: str
@@ -60,13 +60,13 @@ class ApprovalReason(Struct, frozen=True, kw_only=True):
 def find_approval_reasons(
     session: PolicyContext, tool: Tool, args: Any, report: CommandReport | None
 ) -> list[ApprovalReason]:
-    """What a person is asked about a call; nothing where it passes.
+    """Find the reasons why a call requires approval. No reasons: the call is allowed.
 
     Args:
-        session: What holds for all calls.
+        session: The settings for all calls of the session.
         tool: The tool.
-        args: The call's arguments, parsed.
-        report: What its command would run; None where it has none.
+        args: The call's decoded arguments.
+        report: The analysis of the call's command; None: the call has no command.
     """
     found = list(_find_tool_reasons(tool, args))
     if report is not None:
@@ -131,7 +131,7 @@ def _find_command_reasons(
 def _find_signal_reasons(
     session: PolicyContext, report: CommandReport, rule: str | None
 ) -> Iterator[ApprovalReason]:
-    """A question about signals that the sandbox doesn't hold back."""
+    """Find a reason to ask about signals that the sandbox doesn't block."""
     for call in report.calls:
         if session.can_send_signals and call.name in _SIGNAL_PROGRAMS:
             why = (
@@ -145,7 +145,7 @@ def _find_signal_reasons(
 def _find_unconfined_reasons(
     session: PolicyContext, report: CommandReport, folder: Path, rule: str | None
 ) -> Iterator[ApprovalReason]:
-    """A question about a command that no sandbox holds."""
+    """Find a reason to ask about a command that no sandbox confines."""
     if session.workspace is None or session.mode is SandboxMode.DANGER_FULL_ACCESS:
         return
     trust, part = find_required_trust(report, folder, session.workspace)
@@ -190,7 +190,7 @@ def _find_escape_reasons(
 
 
 def _outside(session: PolicyContext, args: Any) -> tuple[Path, ...]:
-    """The folders outside of the workspace that a call asks to change, and nobody has granted."""
+    """Return the folders outside of the workspace that a call wants to write without a grant."""
     requested = args.get("writable")
     named = (
         [each for each in requested if isinstance(each, str)] if isinstance(requested, list) else []
@@ -209,7 +209,7 @@ def _is_inside(folder: Path, workspace: LocalWorkspace | None) -> bool:
 
 
 def _folder(session: PolicyContext, args: Any) -> Path:
-    """Where a command runs."""
+    """Return the folder in which a command runs."""
     root = session.workspace.root if session.workspace else Path("/")
     folder = args.get("folder")
     return resolve_links(root / folder) if isinstance(folder, str) else root

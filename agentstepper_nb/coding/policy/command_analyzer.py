@@ -1,4 +1,4 @@
-"""Goes through a command, and through the commands in it."""
+"""Analyzes a command, including the commands nested in its arguments."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from .shell_parser import (
     read_tree,
 )
 
-#: Commands in commands, as `sh -c "env sh -c …"`, and how many in all.
+#: The deepest nesting of commands, as in `sh -c "env sh -c …"`, and the most nested commands.
 MAX_DEPTH: Final = 8
 MAX_NESTED_TEXTS: Final = 16
-#: Findings and mentions that are kept: a person reads the first.
+#: The most findings and possible calls in a report. A person reads the first few.
 MAX_FINDINGS: Final = 50
 MAX_POSSIBLE_CALLS: Final = 500
-#: Words of a mention that are looked at.
+#: The most words of a possible call that are analyzed.
 MAX_POSSIBLE_CALL_WORDS: Final = 24
 
-#: What `sh` is depends on the machine: a command has to be harmless to each.
+#: The dialects that `sh` may be, depending on the machine. A command must be harmless in each.
 DIALECTS: Final[tuple[Dialect, ...]] = ("posix", "bash")
 
 # What other shells don't refuse, but read as something else, and how they read it.
@@ -50,18 +50,18 @@ _BASH: Final = (
 _WRITES = re.compile(r"^(>|&>|<>)")
 # What stands between words in any language.
 _TOKEN = re.compile(r"""[^\s"'`()\[\]{},;|&<>=!$\\]+""")
-#: Where programs of the system lie; a name that begins elsewhere is a program of somebody's own.
+#: The folders of the system's programs. A path elsewhere is a program that anybody may have written.
 _SYSTEM: Final = re.compile(r"/+((usr|opt)/)?(local/)?s?bin/")
 
-#: Looks at one call of a program, and tells the judge what it finds.
+#: A function that analyzes one program call, and adds findings to a `CommandAnalyzer`.
 CallAnalyzer = Callable[[ProgramCall, "CommandAnalyzer"], None]
 
 
 class CommandAnalyzer:
-    """Judges one command, with all that stands in it.
+    """Analyzes one command with all nested commands, and collects findings.
 
     Args:
-        call_analyzer: What looks at each call.
+        call_analyzer: The function that analyzes each program call.
     """
 
     def __init__(self, call_analyzer: CallAnalyzer) -> None:
@@ -78,7 +78,7 @@ class CommandAnalyzer:
         self._file_runs: list[tuple[ProgramCall, str]] = []
 
     def report(self) -> CommandReport:
-        """What was found."""
+        """Return the findings so far."""
         self._find_fetched_scripts()
         return CommandReport(
             findings=tuple(self._findings),
@@ -93,38 +93,38 @@ class CommandAnalyzer:
     def add_dangerous_finding(
         self, part: ProgramCall | str, reason: str, risk: Risk = Risk.HIGH
     ) -> None:
-        """Find something of the dangerous list.
+        """Add a finding: a part of the command is on the dangerous list.
 
         Args:
-            part: Where.
-            reason: What it does, as the end of a sentence that begins with the part.
-            risk: High where it destroys something.
+            part: The part of the command.
+            reason: The part's effect, as the end of a sentence that begins with the part.
+            risk: The risk; high if the part destroys data.
         """
         self._find(CommandFinding(risk, _part(part), reason))
 
     def add_unclear_finding(self, part: ProgramCall | str, reason: str) -> None:
-        """Find what may be on the dangerous list, and only running it would show.
+        """Add a finding: a part may be on the dangerous list, but only running the command would show.
 
         See `add_dangerous_finding`.
         """
         self._find(CommandFinding(Risk.MEDIUM, _part(part), reason, is_unclear=True))
 
     def record_download(self, call: ProgramCall) -> None:
-        """Note that a call brings files from elsewhere."""
+        """Record that a call downloads files."""
         self._fetching_calls.append(call)
 
     def record_execution(self, call: ProgramCall, script: str) -> None:
-        """Note that a call runs a file; an empty name is that of its input, or isn't known."""
+        """Record that a call runs a script; an empty name: the script is its input, or is unknown."""
         self._file_runs.append((call, script))
 
     # ---- what they go on with ----
 
     def analyze_text(self, text: str, dialects: Iterable[Dialect] = DIALECTS) -> None:
-        """Judge what a shell is given.
+        """Analyze a shell command.
 
         Args:
             text: The command.
-            dialects: Whose grammars it may be read by.
+            dialects: The shell dialects that may parse the command.
         """
         for dialect in islice(dialects, 1 if is_same_in_all_dialects(text) else None):
             self._text_count += 1
@@ -141,7 +141,7 @@ class CommandAnalyzer:
                 self._analyze_shell_text(shell_text)
 
     def _analyze_shell_text(self, shell_text: ParsedShellText) -> None:
-        """Judge what stands in a text."""
+        """Analyze the contents of a parsed command."""
         self._depth += 1
         self._assign(shell_text.assignments)
         for redirect in shell_text.redirects:
@@ -156,12 +156,12 @@ class CommandAnalyzer:
         words: tuple[CommandWord, ...],
         assignments: Iterable[Assignment] = (),
     ) -> None:
-        """Judge a program that another one runs.
+        """Analyze a program that another program runs, such as `env`.
 
         Args:
-            outer: The other one.
-            words: The program's name and what it is given.
-            assignments: Variables that the outer one sets.
+            outer: The call of the other program.
+            words: The program's name and arguments.
+            assignments: The environment variables that the other program sets.
         """
         assignments = tuple(assignments)
         self._assign(assignments)
@@ -177,7 +177,7 @@ class CommandAnalyzer:
             self._depth -= 1
 
     def analyze_program(self, call: ProgramCall) -> None:
-        """Judge one program that is run."""
+        """Analyze one program call."""
         self._calls[call] = None
         name = call.words[0]
         if name.is_certain:
@@ -186,9 +186,9 @@ class CommandAnalyzer:
             self.add_unclear_finding(call, "runs a program whose name is known only when it runs")
 
     def find_possible_calls(self, call: ProgramCall) -> Iterator[ProgramCall]:
-        """What would run if a program ran what it is given, from each of its words on.
+        """Iterate over the calls that a program may make with its arguments, from each word on.
 
-        Each is given once: a mention may have others in it.
+        Each possible call is returned once, although possible calls may contain others.
         """
         given = [word.text for word in call.args] + ([call.stdin.text] if call.stdin else [])
         tokens = [CommandWord(token) for text in given for token in _TOKEN.findall(text)]
@@ -205,9 +205,9 @@ class CommandAnalyzer:
     def _parsed(
         self, text: str, dialect: Dialect, dialects: Iterable[Dialect]
     ) -> tuple[Tree, str] | None:
-        """The syntax tree of a text, and the text as shells of the dialect read it.
+        """Parse a text, and return its syntax tree and the text as shells of a dialect read it.
 
-        None where the text is bash's alone, and the other shells refuse it.
+        None: only bash accepts the text.
 
         Raises:
             UnparsableError: No shell can parse the text.
@@ -238,7 +238,7 @@ class CommandAnalyzer:
             self.add_dangerous_finding(part, "writes to a device")
 
     def _find_fetched_scripts(self) -> None:
-        """Find a script that the same command fetches and runs."""
+        """Find a script that the command downloads and runs."""
         texts = [word.text for call in self._fetching_calls for word in call.args]
         texts += [redirect.target.text for redirect in self._redirects]
         for call, script in self._file_runs if self._fetching_calls else ():

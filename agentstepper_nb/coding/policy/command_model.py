@@ -1,4 +1,4 @@
-"""Commands as a program gets them: words, as far as they are known, and what is found in them."""
+"""The data model of command analysis: words, program calls, redirects and findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from msgspec import Struct
 from ...protocol.data_model import Risk
 from ...protocol.text_escaping import escape_invisible
 
-#: Devices that keep nothing: what is written there is gone, or shown.
+#: Devices to which writing does no harm: they discard or display data.
 _HARMLESS_DEVICES: Final = {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero"} | {
     "/dev/random",
     "/dev/urandom",
@@ -29,7 +29,7 @@ _SECRET = re.compile(
 
 
 def is_device(path: str) -> bool:
-    """Whether a path is a device that writing could hurt."""
+    """Whether a path is a device to which writing may do harm."""
     if not path.startswith("/"):
         return False
     full = "/" + os.path.normpath(path).lstrip("/")
@@ -39,15 +39,15 @@ def is_device(path: str) -> bool:
 
 
 def is_secret(path: str) -> bool:
-    """Whether a path leads to where programs keep keys."""
+    """Whether a path is in a place where programs store keys and other secrets."""
     return bool(_SECRET.search(path))
 
 
 def resolve_links(path: Path) -> Path:
-    """A path without links; as it is where that can't be told.
+    """Resolve the symbolic links of a path. A path that can't be resolved is returned unchanged.
 
     Args:
-        path: The path, absolute.
+        path: The absolute path.
     """
     try:
         return Path(os.path.realpath(path))
@@ -58,20 +58,20 @@ def resolve_links(path: Path) -> Path:
 
 
 _VERSION = re.compile(r"-?\d[\d.]*$")
-#: No program that is known has a longer name.
+#: The most characters of a program's name; no known program has a longer name.
 _NAME_LIMIT = 64
 
 
 class CommandWord(Struct, frozen=True):
-    """One word of a command, with its quotes taken off.
+    """One word of a command, without its quotes.
 
     Args:
-        text: The word; where it isn't sure, what it begins with.
-        is_certain: Whether the text is all of it. Else a variable, a pattern or a command gives the
-            rest.
-        can_split: Whether it may become several words, or none.
-        is_glob: Whether file names alone give the rest.
-        pattern: Where they do, the whole word as a pattern of file names.
+        text: The word, or the known beginning of the word.
+        is_certain: Whether `text` is the whole word. False: a variable, a glob pattern or a command
+            substitution makes the rest.
+        can_split: Whether the shell may expand the word to several words, or to none.
+        is_glob: Whether a glob pattern alone makes the rest of the word.
+        pattern: The whole word as a glob pattern, if `is_glob`.
     """
 
     text: str
@@ -82,34 +82,34 @@ class CommandWord(Struct, frozen=True):
 
     @property
     def may_be_option(self) -> bool:
-        """Whether a program may take it for an option."""
+        """Whether a program may parse the word as an option."""
         if self.is_certain:
             return self.text.startswith("-") and self.text != "-"
         return self.can_split or not self.text or self.text.startswith("-")
 
 
 class Assignment(Struct, frozen=True):
-    """A variable that is set."""
+    """An assignment of a shell variable."""
 
     name: str
     value: CommandWord
 
 
 class Redirect(Struct, frozen=True):
-    """A file that input comes from or output goes to."""
+    """A redirection of input or output."""
 
     operator: str
     target: CommandWord
 
 
 class ProgramCall(Struct, frozen=True):
-    """One program that is run, or a builtin of the shell.
+    """One call of a program, or of a shell's builtin.
 
     Args:
-        words: Its name and what it is given.
-        source_text: As it stands in the command, for people.
-        assignments: Variables that are set for it.
-        stdin: What it reads, where that stands in the command.
+        words: The program's name and arguments.
+        source_text: The call's text in the command, for a person.
+        assignments: The variables that the call sets for the program.
+        stdin: The program's input, if the command contains it, as a here-document does.
     """
 
     words: tuple[CommandWord, ...]
@@ -119,30 +119,30 @@ class ProgramCall(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The program's name, without its folder; in lower case, as some disks don't tell them apart."""
+        """The program's name without its folder, in lower case, since some disks ignore the case."""
         return self.words[0].text.rpartition("/")[2].lower()
 
     @property
     def unversioned_name(self) -> str:
-        """The same without a version: `python` for `python3.12`, `mkfs` for `mkfs.ext4`."""
+        """The program's name without a version: `python` for `python3.12`, `mkfs` for `mkfs.ext4`."""
         return _VERSION.sub("", self.name.partition(".")[0][:_NAME_LIMIT])
 
     @property
     def args(self) -> tuple[CommandWord, ...]:
-        """What it is given."""
+        """The program's arguments."""
         return self.words[1:]
 
 
 def split_names(text: str) -> frozenset[str]:
-    """A table of names, as text with white space between them."""
+    """Split a text of names at white space."""
     return frozenset(text.split())
 
 
 def make_call(argv: list[str]) -> ProgramCall:
-    """A program that is run without a shell: each word is what it is.
+    """Make the call of a program that runs without a shell, so that no word is expanded.
 
     Args:
-        argv: Its name and arguments.
+        argv: The program's name and arguments.
     """
     return ProgramCall(tuple(CommandWord(text) for text in argv), shlex.join(argv))
 
@@ -151,7 +151,7 @@ def make_call(argv: list[str]) -> ProgramCall:
 
 
 def select_options(args: tuple[CommandWord, ...]) -> tuple[CommandWord, ...]:
-    """The words that may be options: those before `--` that may begin with a hyphen."""
+    """Return the words that may be options: words before `--` that may begin with a hyphen."""
     found: list[CommandWord] = []
     for word in args:
         if word.is_certain and word.text == "--":
@@ -162,7 +162,7 @@ def select_options(args: tuple[CommandWord, ...]) -> tuple[CommandWord, ...]:
 
 
 def select_operands(args: tuple[CommandWord, ...]) -> tuple[CommandWord, ...]:
-    """The words that may be something else than options."""
+    """Return the words that may be operands, that is, not options."""
     found: list[CommandWord] = []
     for index, word in enumerate(args):
         if word.is_certain and word.text == "--":
@@ -174,14 +174,14 @@ def select_operands(args: tuple[CommandWord, ...]) -> tuple[CommandWord, ...]:
 
 
 def find_option(args: tuple[CommandWord, ...], *longs: str, shorts: str = "") -> CommandWord | None:
-    """The first option that is one of these, or None.
+    """Find the first of several options in a program's arguments; None: there is none.
 
-    Long ones may be abbreviated, as most programs let them; short ones may stand in a cluster.
+    Long options may be abbreviated, as most programs allow; short options may be combined, as in `-rf`.
 
     Args:
-        args: What a program is given.
-        longs: Long options, with their hyphens.
-        shorts: The letters of short ones.
+        args: The program's arguments.
+        longs: The long options, with their hyphens.
+        shorts: The letters of the short options.
     """
     for word in select_options(args):
         if is_long_option(word.text, *longs) or is_short_option(word.text, shorts):
@@ -190,33 +190,33 @@ def find_option(args: tuple[CommandWord, ...], *longs: str, shorts: str = "") ->
 
 
 def pair_with_next_word(args: tuple[CommandWord, ...]) -> Iterator[tuple[CommandWord, CommandWord]]:
-    """Each word with the one behind it, which may be its value; behind the last an empty one."""
+    """Iterate over each word with the next word, which may be its value; the last has an empty word."""
     return pairwise((*args, CommandWord("")))
 
 
 def is_long_option(text: str, *longs: str) -> bool:
-    """Whether a word is one of these long options, or short for one."""
+    """Whether a word is one of several long options, or an abbreviation of one."""
     stem = text.partition("=")[0]
     return len(stem) > 2 and stem.startswith("--") and any(long.startswith(stem) for long in longs)
 
 
 def is_short_option(text: str, letters: str) -> bool:
-    """Whether a word is a cluster of short options with one of these letters."""
+    """Whether a word is a group of short options that contains one of these letters."""
     return text.startswith("-") and not text.startswith("--") and bool(set(text[1:]) & set(letters))
 
 
-#: Risks from the lowest to the highest.
+#: The risks, from lowest to highest.
 RISKS = (Risk.LOW, Risk.MEDIUM, Risk.HIGH)
 
 
 class CommandFinding(Struct, frozen=True):
-    """One thing that a person should look at.
+    """One part of a command that a person should check.
 
     Args:
-        risk: High where it destroys something.
-        source_text: The part of the command, as it stands there.
-        reason: What the part does, as the end of a sentence that begins with the part.
-        is_unclear: Whether only running the command would show what it does.
+        risk: The risk; high if the part destroys data.
+        source_text: The text of the part.
+        reason: The part's effect, as the end of a sentence that begins with the part.
+        is_unclear: Whether only running the command would show the part's effect.
     """
 
     risk: Risk
@@ -231,13 +231,13 @@ class CommandFinding(Struct, frozen=True):
 
 
 class CommandReport(Struct, frozen=True):
-    """What is known of a command before it runs.
+    """The analysis of a command before the command runs.
 
     Args:
-        findings: What is on the dangerous list, or may be, in the order of the command.
-        calls: The programs that the command runs, those behind `env`, `sh -c` and the like too.
-        possible_calls: Words in the arguments of those, each as if a program began there: a program
-            may run what it is given.
+        findings: The parts that are, or may be, on the dangerous list, in the order of the command.
+        calls: The program calls of the command, including calls by `env`, `sh -c` and the like.
+        possible_calls: Calls that the programs may make with their arguments: each word of the
+            arguments is taken as the name of a program.
         redirects: The files that the shell opens for the programs.
         assigned_names: The names of the variables that the command sets.
     """
@@ -250,17 +250,17 @@ class CommandReport(Struct, frozen=True):
 
     @property
     def is_unclear(self) -> bool:
-        """Whether the command may run what isn't among its calls."""
+        """Whether the command may run programs that aren't in `calls`."""
         return any(found.is_unclear for found in self.findings)
 
     @property
     def worst_finding(self) -> CommandFinding | None:
-        """The finding that a person should read first; None where there is none."""
+        """The finding of the highest risk; None: there are no findings."""
         return max(self.findings, key=lambda found: RISKS.index(found.risk), default=None)
 
 
 def shorten_part(text: str, limit: int = 120) -> str:
-    """A part of a command on one line, for a sentence."""
+    """Shorten a part of a command to one line, for use in a sentence."""
     line = " ".join(text.split()).replace("`", "'")
     # What can't be seen, or turns the text around it, would show a person something else.
     line = escape_invisible(line, lambda _: "\ufffd")

@@ -1,4 +1,4 @@
-"""What a command may do where no sandbox holds it: a short list of programs that only read."""
+"""Decides the trust that a command needs without a sandbox, by a list of programs that only read."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from .wrapper_programs import SHELLS, is_plain_wrapper
 
 
 class TrustLevel(StrEnum):
-    """What a program needs where no sandbox holds it."""
+    """The trust that a program needs without a sandbox."""
 
-    READS = "reads"  # nothing: it runs no code of the project, and only reads
-    RUNS_PROJECT = "runs project code"  # a person's yes, once a session
-    OTHER = "other"  # a person's yes, each time
+    READS = "reads"  # none: the program only reads, and runs no code of the project
+    RUNS_PROJECT = "runs project code"  # a person's approval, once per session
+    OTHER = "other"  # a person's approval of each call
 
 
-#: Programs that only read, each with the options by which it does more.
+#: Programs that only read, each with a pattern of the options with which the program does more.
 _READERS: Final[dict[str, str]] = {
     **dict.fromkeys(
         split_names(
@@ -61,7 +61,7 @@ _READERS: Final[dict[str, str]] = {
     "date": r"-\w*[sf]|--set|--file",
 }
 _GIT_READS: Final = split_names("status log diff show blame")
-#: All options of those that are let pass.
+#: The options of git's reading subcommands that need no approval.
 _GIT_OPTIONS: Final = re.compile(
     r"--|-\d+|-[npsbULwS]\w*|--(oneline|stat|shortstat|numstat|name-only|name-status|short|branch"
     r"|porcelain|graph|decorate|all|cached|staged|patch|no-patch|no-color|no-pager|word-diff"
@@ -71,7 +71,7 @@ _HARMLESS_VARIABLES: Final = re.compile(
     r"[a-z_][a-z0-9_]*|LC_\w+|LANG|TZ|NO_COLOR|COLUMNS|TERM|FORCE_COLOR|CI"
 )
 
-#: Builds and tests, and what else runs the project's own code or settings.
+#: Programs that build, test, or otherwise run the project's own code or settings.
 _BUILDERS: Final = split_names(
     """
     pytest py.test tox nox coverage ruff mypy pyright black isort flake8 pylint make gmake ninja just
@@ -79,7 +79,7 @@ _BUILDERS: Final = split_names(
     phpunit gcc g++ cc c++ clang clang++ javac java rustc
     """
 )
-#: Programs whose first word says whether they build or test.
+#: Programs that build or test with some of their subcommands.
 _BUILDS: Final[dict[str, frozenset[str]]] = {
     **dict.fromkeys(("npm", "yarn", "pnpm", "bun"), split_names("test t run start build lint")),
     "cargo": split_names("test build check run bench clippy fmt doc"),
@@ -99,15 +99,15 @@ _INTERPRETERS: Final = split_names(
 def find_required_trust(
     report: CommandReport, folder: Path, workspace: LocalWorkspace
 ) -> tuple[TrustLevel, str | None]:
-    """How much a person has to trust a command, by the part that needs it most.
+    """Find the highest trust that any part of a command needs.
 
     Args:
-        report: What the command would run.
-        folder: Where it runs, absolute.
+        report: The analysis of the command.
+        folder: The absolute path of the folder in which the command runs.
         workspace: The workspace.
 
     Returns:
-        The trust, and the part of the command that needs it; None for the command as a whole.
+        The trust, and the part of the command that needs this trust; None: the command as a whole.
     """
     command = _Command(folder, workspace)
     if any(not command.only_reads(redirect) for redirect in report.redirects):
@@ -123,7 +123,7 @@ def find_required_trust(
 
 
 class _Command:
-    """Tells what the parts of one command need; see `find_required_trust`."""
+    """Decides the trust of each part of one command. See `find_required_trust`."""
 
     def __init__(self, folder: Path, workspace: LocalWorkspace) -> None:
         self._folder = folder
@@ -139,7 +139,7 @@ class _Command:
         return redirect.operator == "<" and self._is_inside(target)
 
     def trust(self, call: ProgramCall) -> TrustLevel:
-        """What one call needs."""
+        """Return the trust that one call needs."""
         if not call.words[0].is_certain:
             return TrustLevel.OTHER
         if call.name in ("timeout", "time", "nice", "command") and is_plain_wrapper(call):
@@ -205,7 +205,7 @@ class _Command:
         return all(known) and not find_option(own, shorts="cC") and all(map(self._is_inside, words))
 
     def _is_inside(self, word: CommandWord) -> bool:
-        """Whether each path that a word may be lies in the workspace, and is no place of secrets."""
+        """Whether each path that a word may expand to is in the workspace, and holds no secrets."""
         return all(map(self._is_path_inside, self._paths(word)))
 
     def _paths(self, word: CommandWord) -> Iterator[str]:

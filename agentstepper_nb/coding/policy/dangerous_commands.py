@@ -1,6 +1,6 @@
-"""The dangerous list: what asks in every mode, wherever it stands in a command.
+"""The dangerous list: commands that require approval in every mode, at any place in a command.
 
-The list guards against accidents. What a command can reach is held by the sandbox, not by this.
+The list prevents accidents. The sandbox, not the list, limits the access of a command.
 """
 
 from __future__ import annotations
@@ -127,10 +127,10 @@ _GIT_TEXTS: Final = split_names(
 
 
 def parse_git_command(args: tuple[CommandWord, ...]) -> tuple[CommandWord, ...]:
-    """The subcommand of git and what that is given, behind git's own options.
+    """Return git's subcommand and its arguments, without git's own options.
 
     Args:
-        args: What git is given.
+        args: The arguments of `git`.
     """
     index = 0
     while index < len(args) and args[index].is_certain and args[index].text.startswith("-"):
@@ -171,7 +171,7 @@ _MANAGERS: Final = split_names(
     """
 )
 _FETCHERS: Final = split_names("npx bunx uvx pipx pip-sync ensurepip")
-#: Those that install where they are told nothing.
+#: The package managers that install packages if called without arguments.
 _ALONE: Final = split_names("yarn jlpm bundle")
 _VERBS: Final = split_names(
     """
@@ -211,7 +211,7 @@ def _manager(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
 def _analyze_after_options(
     call: ProgramCall, words: tuple[CommandWord, ...], analyzer: CommandAnalyzer
 ) -> None:
-    """Judge what a manager runs, from each word on that may be the program."""
+    """Analyze the program that a package manager runs, from each word on that may be the program."""
     for index, word in enumerate(words):
         behind_option = index > 0 and words[index - 1].text.startswith("-")
         if not (word.is_certain and word.text.startswith("-")):
@@ -229,7 +229,7 @@ def _fetcher(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
 
 
 def _interpreter(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
-    """`python`, `perl` and the like: their module, their file, or what they are given as text."""
+    """Analyze a call of `python`, `perl` or the like: its module, its file or its code as text."""
     words = [word.text for word in call.args]
     if "-m" in words[:-1] and words[words.index("-m") + 1] in (*_MANAGERS, "ensurepip", "coverage"):
         analyzer.analyze_wrapped_command(call, call.args[words.index("-m") + 1 :])
@@ -248,7 +248,7 @@ def _fetch(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
 
 
 def _analyze_mentions(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
-    """Look for the list in what a program is given: the program may run it."""
+    """Find dangerous commands in a program's arguments, which the program may run."""
     texts = [word.text for word in call.args] + ([call.stdin.text] if call.stdin else [])
     if any(_RECURSION.search(text) for text in texts):
         analyzer.add_dangerous_finding(call, "deletes folders and all that is in them")
@@ -268,7 +268,7 @@ def _device(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
 
 
 def _small_language(runs: re.Pattern[str]) -> CallAnalyzer:
-    """What judges `sed` and `awk`, whose scripts run programs only by a few signs."""
+    """Make the analyzer of `sed` or `awk`, whose scripts run programs only with a few constructs."""
 
     def analyze_one(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
         if any(not word.is_certain or runs.search(word.text) for word in call.args):
@@ -280,11 +280,11 @@ def _small_language(runs: re.Pattern[str]) -> CallAnalyzer:
 
 
 def analyze_call(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
-    """Look at a call whose program's name is known.
+    """Analyze a call whose program's name is known.
 
     Args:
         call: The call.
-        analyzer: What it is told.
+        analyzer: The analyzer that collects the findings.
     """
     name = call.name
     if name.startswith("git-"):
@@ -309,7 +309,7 @@ def analyze_call(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
         _analyze_mentions(call, analyzer)
 
 
-#: Programs that run nothing that they are given, and open no device.
+#: Programs that don't run their arguments and open no device.
 _TEXTS: Final = split_names(
     """
     [ [[ basename cat cd command df diff dirname echo file grep egrep fgrep head less ls lsblk man more
@@ -352,11 +352,11 @@ _CALL_ANALYZERS: Final[dict[str, CallAnalyzer]] = {
 
 
 def analyze_command(command: str | Sequence[str], *, shell: bool = False) -> CommandReport:
-    """Report what a command would run. Nothing is run, and nothing is raised.
+    """Report the programs that a command would run. Runs nothing, and raises no errors.
 
     Args:
-        command: Its text, or its words.
-        shell: Whether a shell reads it. Else `;`, `$(…)` and the like are words as any other.
+        command: The command's text, or its words.
+        shell: Whether a shell runs the command. False: `;`, `$(…)` and the like are plain words.
     """
     analyzer = CommandAnalyzer(analyze_call)
     text = command if isinstance(command, str) else shlex.join(command)

@@ -1,8 +1,8 @@
-"""The files of a workspace that deny rules name, whatever name leads to them.
+"""Finds the files of a workspace that `deny` rules name, by any of the files' names.
 
-A rule with a path denies what is done to a file, not the tool that does it: a rule on `read_file`
-holds for each tool that reads and for commands, a rule on `write_file` for each that writes. A file is
-what a path leads to: links are resolved, and a file's other hard links are the same file.
+A `deny` rule with a path denies an access, not a tool: a rule on `read_file` applies to commands and to
+all tools that read, a rule on `write_file` to all tools that write. A rule applies to the file that a
+path leads to: symbolic links are resolved, and all hard links of a file are the same file.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ...errors import PolicyRulesError
 from .policy_rules_file import PolicyRulesFile
 from .rules import RUN_COMMAND, PolicyRule, find_paths, is_for_workspace
 
-#: Tools that show what a file holds, and those that change a file and show the change.
+#: The tools that show a file's content, and the tools that change a file and show the change.
 READING_TOOLS: Final = ("read_file", "search", "git_diff", "show_image")
 WRITING_TOOLS: Final = ("edit_file", "write_file", "apply_patch")
-#: Files and folders of a workspace that are looked at for a rule.
+#: The most files and folders of a workspace that are scanned for rules.
 ENTRY_LIMIT: Final = 300_000
-#: Files that a sandbox is told to hide or hold.
+#: The most files that a sandbox hides or makes read-only.
 FILE_LIMIT: Final = 2_000
-#: Seconds that an index of files stands: a search opens thousands of files.
+#: Seconds until an index of files is rebuilt. A search opens thousands of files.
 _INDEX_TTL_S: Final = 1.0
 
 PathParts = tuple[str, ...]  # of a path, from the workspace's root, without links and `..`
@@ -36,11 +36,11 @@ _Id = tuple[int, int]  # device and inode
 
 
 class DeniedFiles(NamedTuple):
-    """The files of a workspace that deny rules keep from commands; see `SandboxAccess`.
+    """The files of a workspace that `deny` rules protect from commands; see `SandboxAccess`.
 
     Args:
-        unreadable: Those that may not be read.
-        read_only: Those that may be read, and not be changed.
+        unreadable: The files that commands may not read.
+        read_only: The files that commands may read but not write.
     """
 
     unreadable: tuple[Path, ...] = ()
@@ -53,16 +53,16 @@ def find_denied_files(
     max_entries: int = ENTRY_LIMIT,
     max_files: int = FILE_LIMIT,
 ) -> DeniedFiles:
-    """Find the files that deny rules keep from commands. The workspace is looked through once.
+    """Find the files that `deny` rules protect from commands. Scans the workspace once.
 
     Args:
-        rules: The book of rules.
-        root: The workspace's folder, without links.
-        max_entries: Files and folders of the workspace that are looked at.
-        max_files: Files that a sandbox is told to hide or hold.
+        rules: The file of policy rules.
+        root: The workspace's folder, with symbolic links resolved.
+        max_entries: The most files and folders of the workspace that are scanned.
+        max_files: The most files that a sandbox hides or makes read-only.
 
     Raises:
-        PolicyRulesError: The book can't be read, or the workspace has too many files to be looked at.
+        PolicyRulesError: The rules can't be read, or the workspace or the result has too many files.
     """
     denials = FileDenials(rules, root, max_entries, max_files)
     hidden, kept = denials.list_files(for_reading=True), denials.list_files(for_reading=False)
@@ -70,13 +70,13 @@ def find_denied_files(
 
 
 class FileDenials:
-    """Tells which deny rule is about a file of a workspace. Safe from any thread.
+    """Finds the `deny` rules of a workspace's files. Thread-safe.
 
     Args:
-        rules: The book of rules; changes in it hold at once.
-        root: The workspace's folder, without links.
-        max_entries: Files and folders of the workspace that are looked at for a rule.
-        max_files: Files that `list_files` gives at most.
+        rules: The file of policy rules. Changes of the file apply at once.
+        root: The workspace's folder, with symbolic links resolved.
+        max_entries: The most files and folders of the workspace that are scanned.
+        max_files: The most files that `list_files` returns.
     """
 
     def __init__(
@@ -95,25 +95,25 @@ class FileDenials:
         self._index: tuple[object, float, _Index] | None = None
 
     def has_rules(self) -> bool:
-        """Whether there is a rule about files here.
+        """Whether any rule denies access to files in this workspace.
 
         Raises:
-            PolicyRulesError: The book can't be read.
+            PolicyRulesError: The rules can't be read.
         """
         return bool(self._read_path_rules())
 
     def find_rule_for_call(
         self, tool: str, args: Any, resolved: Iterable[Path]
     ) -> PolicyRule | None:
-        """The rule that denies a call because of a path in its arguments; None where none does.
+        """Return the rule that denies a call because of a path in its arguments; None: no rule does.
 
         Args:
             tool: The tool's name.
-            args: The call's arguments, parsed.
-            resolved: Where those paths lead.
+            args: The call's decoded arguments.
+            resolved: The paths to which the paths of the arguments lead.
 
         Raises:
-            PolicyRulesError: The book can't be read, or the workspace has too many files.
+            PolicyRulesError: The rules can't be read, or the workspace has too many files.
         """
         rules = [rule for rule in self._read_path_rules() if _is_about(rule, tool)]
         if not rules:
@@ -132,11 +132,11 @@ class FileDenials:
     def find_rule_for_file(
         self, names: PathParts, stat_result: os.stat_result | None, tool: str
     ) -> PolicyRule | None:
-        """The rule that keeps a tool from a file; None where none does.
+        """Return the rule that denies a file to a tool; None: no rule does.
 
         Args:
-            names: Where the file is.
-            stat_result: The file's status; None where there is none yet.
+            names: The parts of the file's path, relative to the workspace.
+            stat_result: The file's status; None: the file doesn't exist.
             tool: One of `READING_TOOLS` or `WRITING_TOOLS`.
 
         Raises:
@@ -153,7 +153,10 @@ class FileDenials:
         return next((rule for rule in hits if rule.id in rule_ids), None)
 
     def list_files(self, *, for_reading: bool) -> tuple[Path, ...]:
-        """The files that rules keep from being read, or from being changed, with all their names.
+        """List all names of the files that rules protect.
+
+        Args:
+            for_reading: True: files that may not be read. False: files that may not be changed.
 
         Raises:
             PolicyRulesError: As for `find_rule_for_call`, or rules name more than `max_files` files.
@@ -170,7 +173,7 @@ class FileDenials:
         return tuple(self._root / path for path in found)
 
     def _read_path_rules(self) -> tuple[PolicyRule, ...]:
-        """The rules about files that hold here, read again where the book has changed."""
+        """Return the rules of this workspace's files. Reads the rules again if they have changed."""
         with self._lock:
             signature = _signature(self._rules.path)
             if signature is None or self._cached_rules[0] != signature:
@@ -196,13 +199,13 @@ class FileDenials:
 
 
 def matches_pattern(pattern: str, names: Sequence[str], root: Path, should_fold_case: bool) -> bool:
-    """Whether a rule's pattern names a file, or a folder that it lies in.
+    """Whether a rule's pattern matches a file, or a folder above the file.
 
     Args:
-        pattern: The rule's path, relative to the workspace or absolute; `*` is anything, also `/`.
-        names: Where the file is, from the workspace's root.
+        pattern: The rule's path, relative to the workspace or absolute; `*` matches any text.
+        names: The parts of the file's path, relative to the workspace.
         root: The workspace's folder.
-        should_fold_case: Whether `A` and `a` are one name on this disk.
+        should_fold_case: Whether the file system is case-insensitive.
     """
     pattern = posixpath.normpath(pattern)
     path = "/".join(names)
@@ -215,7 +218,7 @@ def matches_pattern(pattern: str, names: Sequence[str], root: Path, should_fold_
 
 
 def is_case_insensitive(root: Path) -> bool:
-    """Whether the disk that a folder lies on takes `A` and `a` for one name."""
+    """Whether a folder's file system is case-insensitive."""
     swapped = root.with_name(root.name.swapcase())
     try:
         return swapped != root and root.samefile(swapped)
@@ -229,7 +232,7 @@ class _Entry(NamedTuple):
 
 
 class _Index:
-    """Which files rules name, by device and inode."""
+    """The files that rules name, by device and inode."""
 
     def __init__(
         self, root: Path, rules: Sequence[PolicyRule], should_fold_case: bool, max_entries: int
@@ -242,11 +245,11 @@ class _Index:
         self._build(list(_entries(root, max_entries)))
 
     def find_rules(self, id: _Id) -> Iterable[PolicyRule]:
-        """The rules that name a file."""
+        """Return the rules that name a file."""
         return self._named.get(id, {}).values()
 
     def paths(self, rules: set[str]) -> list[str]:
-        """All names of the files that some of these rules name, from the root."""
+        """List all names of the files that any of these rules names, relative to the workspace."""
         found = (
             self._names.get(id, []) for id, named in self._named.items() if rules & named.keys()
         )
@@ -267,14 +270,14 @@ class _Index:
         self._note_names(entries)
 
     def _note_names(self, entries: Iterable[_Entry]) -> None:
-        """Note all names of the files that rules name."""
+        """Index all names of the files that rules name."""
         for entry in entries:
             id = (entry.status.st_dev, entry.status.st_ino)
             if id in self._named and not stat.S_ISLNK(entry.status.st_mode):
                 self._names.setdefault(id, []).append("/".join(entry.names))
 
     def _add_named_entry(self, entry: _Entry, rule: PolicyRule) -> tuple[PathParts, ...]:
-        """Note that a rule names an entry; gives where it leads, if it is a link to inside."""
+        """Index an entry that a rule names. Returns the target of a link inside of the workspace."""
         if not stat.S_ISLNK(entry.status.st_mode):
             id = (entry.status.st_dev, entry.status.st_ino)
             self._named.setdefault(id, {})[rule.id] = rule
@@ -285,7 +288,7 @@ class _Index:
 
 
 def _entries(root: Path, max_entries: int) -> Iterator[_Entry]:
-    """The files and links of a workspace. Folders that can't be read have none.
+    """Iterate over the files and links of a workspace. Unreadable folders are skipped.
 
     Raises:
         PolicyRulesError: There are more than `max_entries`.
@@ -318,7 +321,7 @@ def _entries(root: Path, max_entries: int) -> Iterator[_Entry]:
 
 
 def _is_about(rule: PolicyRule, tool: str) -> bool:
-    """Whether a rule about files holds for a tool: by its name, or by what it does to a file."""
+    """Whether a rule applies to a tool, by the tool's name or by its kind of access."""
     if fnmatchcase(tool, rule.tool):
         return True
     if tool in WRITING_TOOLS:  # their diffs show what a file held
@@ -351,7 +354,7 @@ def _id(path: Path) -> _Id | None:
 
 
 def _signature(path: Path) -> object:
-    """What changes with a file; None where that can't be told, and then the file is read again."""
+    """Return a value that changes when a file changes; None: the file can't be examined."""
     try:
         found = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""The default policy: what is denied, what is asked, and what passes; and policies of other packages."""
+"""The default policy of tool calls, and the loader of policies from other packages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .unrecoverable_files import CommittedFiles, RecoverableFiles
 
 
 class PolicyDecision(StrEnum):
-    """Whether a call may be carried out."""
+    """A policy's decision about a tool call."""
 
     ALLOWED = "allowed"
     REQUIRES_APPROVAL = "requires_approval"
@@ -43,15 +43,15 @@ class PolicyDecision(StrEnum):
 
 
 class PolicyEvaluation(Struct, frozen=True, kw_only=True):
-    """A decision and what led to it.
+    """A policy's decision about a tool call, with its reason.
 
     Args:
-        decision: Whether the call may be carried out.
-        reason: The rule that decided: for a person, and for the model where the call is denied.
-        risk: How much harm the call may do.
-        rule: What "always" would allow, in words; None: nothing.
-        grant: What "always" adds to the session's grants; None: it writes a rule to the rule book.
-        decided_by: What decided in a person's place: a rule of the book, or `--yes`; None: neither.
+        decision: The decision.
+        reason: The reason, as a sentence for a person; the model reads the reason of a denial.
+        risk: The possible harm of the call.
+        rule: Description of the calls that "always" would allow; None: "always" isn't offered.
+        grant: The access that "always" grants for the session; None: "always" adds a policy rule.
+        decided_by: `rule`: a policy rule decided. `auto_approve`: `--yes` decided. None: neither.
     """
 
     decision: PolicyDecision
@@ -63,35 +63,35 @@ class PolicyEvaluation(Struct, frozen=True, kw_only=True):
 
 
 class PolicyEngine(Protocol):
-    """Judges calls."""
+    """The interface of policies, which decide about tool calls."""
 
     async def evaluate(self, tool: Tool, args_json: str) -> PolicyDecision | PolicyEvaluation:
-        """Judge one call.
+        """Decide about one tool call.
 
         Args:
             tool: The tool.
-            args_json: Its arguments as JSON; they may be malformed.
+            args_json: The call's arguments as JSON text, which may be malformed.
         """
 
 
-#: The entry points of installed policies; each names a `PolicyFactory`.
+#: The entry point group of installed policies. Each entry point names a `PolicyFactory`.
 ENTRY_POINT_GROUP: Final = "agentstepper_nb.policies"
 
-#: Makes a policy: given the default one, to ask in whatever it leaves open.
+#: A function that takes the default policy and returns a policy, which may call the default policy.
 PolicyFactory = Callable[[PolicyEngine], PolicyEngine]
 
 
 def load_policy(
     choice: PolicyEngine | PolicyFactory | str | None, default: PolicyEngine
 ) -> PolicyEngine:
-    """The policy that somebody chose.
+    """Load the policy of a session.
 
     Args:
-        choice: A policy, what makes one, or the name of an installed one; None: the default.
-        default: The default policy, on which it may build.
+        choice: A policy, a `PolicyFactory`, or the name of an installed policy; None: the default.
+        default: The default policy, which is passed to a `PolicyFactory`.
 
     Raises:
-        PolicyRulesError: None of that name is installed, or it can't be made.
+        PolicyRulesError: No policy of this name is installed, or its factory fails.
     """
     if choice is None:
         return default
@@ -111,28 +111,28 @@ def _installed(name: str) -> PolicyFactory:
 
 
 class DefaultPolicyEngine:
-    """Judges calls: what is denied comes first, then what asks; the rest is allowed.
+    """The default policy. The first of these steps that applies to a tool call decides.
 
-    1. Denied is a call that a rule of the book denies, a path that the workspace refuses, a change in
-       `.git`, and in `read-only` each change.
-    2. Allowed is what a rule of the book allows.
-    3. A person is asked about a tool that requires approval or is of high risk, a command of the
-       dangerous list, a way out of the sandbox, and changes that lose work which nothing holds.
-       Without any sandbox each command asks that does more than read; see `approval_reasons`.
-    4. The rest is allowed.
+    1. Deny a call that a policy rule denies, a path that the workspace refuses, a change in `.git`, and,
+       in mode `read-only`, every change.
+    2. Allow a call that a policy rule allows.
+    3. Require approval of a tool that requires approval or is of high risk, of a command on the
+       dangerous list, of access outside of the sandbox, and of changes to files that can't be recovered.
+       Without a sandbox, require approval of each command that does more than read; see
+       `approval_reasons`.
+    4. Allow all other calls.
 
     Args:
-        rules: The book of rules; None: there are none.
-        workspace: The folder that is worked in; None: no path is looked at, and no rule holds that names
-            a folder.
-        auto_approve: Allow what would ask inside of the sandbox, and deny what would leave it. Without
-            any sandbox, allow all that would ask. What is denied stays denied.
-        mode: What commands and tools may do without asking.
-        is_confined: Whether a sandbox holds the commands.
-        grants: What a person has granted the session; it may grow while the session lasts.
-        recoverable_files: Which files a snapshot holds; None: those alone that git has committed as
-            they are.
-        can_send_signals: Whether the sandbox lets commands signal processes outside of it.
+        rules: The policy rules; None: no rules.
+        workspace: The agent's workspace; None: no path is checked, and rules of a workspace don't apply.
+        auto_approve: `--yes`: allow calls that would require approval inside of the sandbox, and deny
+            calls that would leave the sandbox. Without a sandbox, allow all calls that would require
+            approval. Denied calls stay denied.
+        mode: The sandbox mode.
+        is_confined: Whether a sandbox confines commands.
+        grants: The access that a person has granted the session. Grants may be added during the session.
+        recoverable_files: The files that can be recovered; None: files in their last committed state.
+        can_send_signals: Whether the sandbox lets commands signal processes outside of the sandbox.
     """
 
     def __init__(
@@ -165,11 +165,11 @@ class DefaultPolicyEngine:
         )
 
     async def evaluate(self, tool: Tool, args_json: str) -> PolicyEvaluation:
-        """Judge one call.
+        """Decide about one tool call.
 
         Args:
             tool: The tool.
-            args_json: Its arguments as JSON. What is no JSON is denied: nobody could say what it does.
+            args_json: The call's arguments as JSON text. Malformed JSON is denied.
         """
         try:
             args = json.loads(args_json)
@@ -216,7 +216,7 @@ class DefaultPolicyEngine:
         return self.rules.rules(self.workspace.root)
 
     def _find_path_refusal(self, tool: Tool, args: Any) -> str | None:
-        """Why the workspace refuses a call; None where it doesn't."""
+        """Return the reason why the workspace refuses a path of a call; None: it refuses none."""
         if self.workspace is None:
             return None
         changes = tool.name != RUN_COMMAND and not tool.policy.read_only
@@ -234,14 +234,14 @@ class DefaultPolicyEngine:
         return None
 
     def _rule_of_file(self, tool: Tool, args: Any) -> PolicyRule | None:
-        """The rule that denies a call because of a file that it names."""
+        """Return the rule that denies a call because of a file in its arguments; None: no rule does."""
         if self._files is None or self.workspace is None:
             return None
         real = filter(None, map(self.workspace.resolve_path, find_paths(args)))
         return self._files.find_rule_for_call(tool.name, args, real)
 
     def _denied_by_mode(self, tool: Tool, args: Any) -> str | None:
-        """Why the mode denies a call; None where it doesn't."""
+        """Return the reason why the sandbox mode denies a call; None: the mode doesn't."""
         if self._session.mode is not SandboxMode.READ_ONLY or tool.policy.read_only:
             return None
         if tool.name != RUN_COMMAND:
@@ -262,7 +262,7 @@ class DefaultPolicyEngine:
         return "The command only reads, or runs builds and tests that a person granted."
 
     def _evaluate_unattended(self, tool: Tool, questions: list[ApprovalReason]) -> PolicyEvaluation:
-        """What `--yes` makes of questions."""
+        """Decide with `--yes` about a call that would require approval."""
         for question in questions:
             if question.unattended_denial is not None:
                 why = f"{question.description} {question.unattended_denial}"
@@ -278,17 +278,17 @@ class DefaultPolicyEngine:
 
 
 def _report(tool: Tool, args: Any) -> CommandReport | None:
-    """What the command would run; None where the tool runs none, or there is none."""
+    """Analyze a call's command; None: the tool runs no commands, or the command is missing."""
     command = find_command_text(args) if tool.name == RUN_COMMAND else None
     if command is None:
-        return None  # of a missing command the tool will say so
+        return None  # the tool reports a missing command
     return analyze_command(command, shell=getattr(tool, "has_shell", True))
 
 
 def _find_possible_denials(
     tool: Tool, args: Any, report: CommandReport | None, rules: list[PolicyRule]
 ) -> list[ApprovalReason]:
-    """A question about a command that may run what a rule denies, where only running it would show."""
+    """Return a reason to ask about a command that may run a program that a rule denies."""
     for rule in rules if report else ():
         if report is None or rule.effect != "deny" or not rule.command:
             continue
@@ -305,9 +305,9 @@ def _find_possible_denials(
 
 
 def _make_question(tool: Tool, questions: list[ApprovalReason]) -> PolicyEvaluation:
-    """Ask all questions about a call as one.
+    """Combine all reasons to ask about a call.
 
-    "Always" is what the question grants where there is but one, else a rule about the whole call.
+    "Always" offers the grant of the reason if there is only one, else a policy rule of the whole call.
     """
     ranked = sorted(questions, key=lambda each: RISKS.index(each.risk), reverse=True)
     grant = ranked[0].grant if len(ranked) == 1 else None

@@ -1,4 +1,4 @@
-"""The book of rules: one JSON file outside of every workspace, where the agent can't write it."""
+"""The file of policy rules: one JSON file outside of every workspace, where agents can't write."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class _Document(Struct, forbid_unknown_fields=True):
 
 
 class PolicyRulesFile:
-    """The rules of this user, in a file that several processes may use at once.
+    """The policy rules of this user, in a file that several processes may read and write.
 
     Args:
-        path: The file; it and its folder are made with the first rule.
+        path: The file. The first rule that is added creates the file and its folder.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def rules(self, workspace: Path | None = None) -> list[PolicyRule]:
-        """The rules, oldest first.
+        """Read the rules, oldest first.
 
         Args:
-            workspace: Only those that hold in this folder; None: all.
+            workspace: Return only rules that apply in this workspace; None: all rules.
 
         Raises:
             PolicyRulesError: The file is damaged, or can't be read.
@@ -47,15 +47,16 @@ class PolicyRulesFile:
         return [rule for rule in rules if workspace is None or is_for_workspace(rule, workspace)]
 
     def allow_similar(self, tool: str, args: Any, workspace: LocalWorkspace) -> PolicyRule:
-        """Always allow calls like this one in a workspace; `described` says in words what that means.
+        """Add a rule that allows calls like this one in a workspace; `describe_rule` describes the rule.
 
         Args:
             tool: The tool's name.
-            args: The call's arguments, parsed.
-            workspace: Where.
+            args: The call's decoded arguments.
+            workspace: The workspace in which the rule applies.
 
         Raises:
-            PolicyRulesError: There is nothing to allow, the file is damaged, or can't be written.
+            PolicyRulesError: The call has nothing that a rule could allow, or the file is damaged, or
+                can't be written.
         """
         return self._add(make_allow_rule(tool, args, workspace.root))
 
@@ -69,15 +70,15 @@ class PolicyRulesFile:
         network: bool = False,
         writable: Sequence[str] = (),
     ) -> PolicyRule:
-        """Allow calls like these without asking. A denial comes before.
+        """Add a rule that allows calls without a person's approval. A `deny` rule takes precedence.
 
         Args:
-            tool: The tools, as a pattern; `run_command` needs a `command`.
-            command: The whole command, as the agent writes it.
+            tool: A pattern of tools' names; `run_command` requires a `command`.
+            command: The whole command, as the agent writes the command.
             path: A pattern that all paths of a call must match.
-            workspace: The folder; None: everywhere.
+            workspace: The workspace in which the rule applies; None: all workspaces.
             network: Whether the command may use the network.
-            writable: Folders outside of the workspace that the command may change.
+            writable: The folders outside of the workspace that the command may write.
 
         Raises:
             PolicyRulesError: The file is damaged, or can't be written.
@@ -103,13 +104,13 @@ class PolicyRulesFile:
         path: str | None = None,
         workspace: Path | None = None,
     ) -> PolicyRule:
-        """Never allow calls like these. A denial comes before whatever else is said.
+        """Add a rule that denies calls. A `deny` rule takes precedence over all other decisions.
 
         Args:
-            tool: The tools, as a pattern.
-            command: How a command begins, as `git push`; the tool is `run_command` then.
+            tool: A pattern of tools' names.
+            command: The beginning of a command, such as `git push`; the tool is then `run_command`.
             path: A pattern of paths.
-            workspace: The folder; None: everywhere.
+            workspace: The workspace in which the rule applies; None: all workspaces.
 
         Raises:
             PolicyRulesError: The file is damaged, or can't be written.
@@ -128,10 +129,10 @@ class PolicyRulesFile:
         """Remove a rule.
 
         Args:
-            id: Its name.
+            id: The rule's id.
 
         Returns:
-            Whether there was one.
+            Whether the rule existed.
 
         Raises:
             PolicyRulesError: The file is damaged, or can't be written.
@@ -150,7 +151,7 @@ class PolicyRulesFile:
     # ---- the file ----
 
     def _add(self, rule: PolicyRule) -> PolicyRule:
-        """Add a rule; where there is the same one already, it is that one."""
+        """Add a rule, and return it; an equal rule that exists is returned instead."""
         stored_rules = rule
 
         def add_rule(document: _Document) -> None:
@@ -190,7 +191,7 @@ class PolicyRulesFile:
             ) from error
 
     def _write(self, data: bytes) -> None:
-        """Write the file whole or not at all, so that only this user can read it."""
+        """Write the file atomically, readable by this user only."""
         draft = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}.tmp")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:

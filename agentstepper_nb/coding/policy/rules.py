@@ -1,4 +1,4 @@
-"""Rules that people wrote, and which calls they are about."""
+"""Policy rules that a person wrote, and the calls that a rule applies to."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _PATCHED = re.compile(
     r"^(?:(?:---|\+\+\+) (?!/dev/null)(?:[ab]/)?|(?:rename|copy) (?:from|to) )([^\t\r\n]+)",
     re.MULTILINE,
 )
-#: Commands that are the same program with the same arguments to a shell and without one.
+#: Commands that mean the same with and without a shell.
 _PLAIN = re.compile(r"[\w@%+:,./-]+(?: [\w@%+=:,./-]+)*")
-#: The tool whose rules are about commands.
+#: The name of the tool whose rules have commands.
 RUN_COMMAND = "run_command"
-#: Arguments of tools that name a file or folder.
+#: The names of tools' arguments that are paths.
 PATH_ARGUMENTS = frozenset(
     {
         "path",
@@ -43,21 +43,21 @@ PATH_ARGUMENTS = frozenset(
 
 
 class PolicyRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One rule. All that it names has to hold.
+    """A policy rule. The rule applies to a call that matches all fields that the rule sets.
 
     Args:
-        id: Its name, for lists and for removing it.
-        effect: What it does.
-        tool: The tools it is about, as a pattern: `*` is anything.
-        workspace: The folder it holds in; None: in all.
-        command: For `run_command`: where it allows, the whole command; where it denies, how a command
-            begins, wherever it stands in what is run.
-        shell: Whether whoever allowed the command saw it as a shell reads it.
-        folder: Where an allowed command is run, as the tool is given it.
-        path: A pattern of paths; `*` is anything, also `/`. Where it allows, all paths of a call must
-            match; where it denies, one, or a folder above it (see `denied_files`).
+        id: The rule's id.
+        effect: `allow` or `deny`.
+        tool: A pattern of tools' names; `*` matches any text.
+        workspace: The workspace in which the rule applies; None: all workspaces.
+        command: For `run_command`. Of an `allow` rule: the whole command. Of a `deny` rule: the
+            beginning of any program call in the command.
+        shell: Whether an `allow` rule's command is run by a shell.
+        folder: The folder in which an allowed command runs, as in the tool's argument.
+        path: A pattern of paths; `*` matches any text, including `/`. All paths of a call must match an
+            `allow` rule; one path, or a folder above it, must match a `deny` rule (see `denied_files`).
         network: Whether an allowed command may use the network.
-        writable: Folders outside of the workspace that an allowed command may change.
+        writable: The folders outside of the workspace that an allowed command may write.
     """
 
     id: str
@@ -72,13 +72,13 @@ class PolicyRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     writable: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """The rule in words."""
+        """The rule as a sentence."""
         where = "in this workspace" if self.workspace else "everywhere"
         return f"{self.effect} {self.description} {where}"
 
     @property
     def description(self) -> str:
-        """What the rule is about, in words."""
+        """A description of the calls that the rule applies to."""
         description = f"`{self.tool}`"
         if self.command is not None:
             how = "the command" if self.effect == "allow" else "commands like"
@@ -90,11 +90,11 @@ class PolicyRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 
 
 def describe_rule(tool: str, args: Any) -> str | None:
-    """What `PolicyRulesFile.allow` would allow, in words; None where there is nothing to allow.
+    """Describe the rule that `PolicyRulesFile.allow_similar` would add; None: there is no such rule.
 
     Args:
         tool: The tool's name.
-        args: The call's arguments, parsed.
+        args: The call's decoded arguments.
     """
     if tool == RUN_COMMAND:
         command = find_command_text(args)
@@ -109,9 +109,9 @@ def allows(rule: PolicyRule, tool: str, args: Any) -> bool:
     """Whether a rule allows a call.
 
     Args:
-        rule: The rule, of this workspace.
+        rule: A rule that applies in this workspace.
         tool: The tool's name.
-        args: The call's arguments, parsed.
+        args: The call's decoded arguments.
     """
     if rule.effect != "allow" or not fnmatchcase(tool, rule.tool):
         return False
@@ -138,10 +138,10 @@ def denies(rule: PolicyRule, tool: str, args: Any, calls: tuple[ProgramCall, ...
     """Whether a rule denies a call.
 
     Args:
-        rule: The rule, of this workspace.
+        rule: A rule that applies in this workspace.
         tool: The tool's name.
-        args: The call's arguments, parsed.
-        calls: The programs that its command runs.
+        args: The call's decoded arguments.
+        calls: The program calls in the call's command.
     """
     if rule.effect != "deny" or not fnmatchcase(tool, rule.tool):
         return False
@@ -154,10 +154,10 @@ def denies(rule: PolicyRule, tool: str, args: Any, calls: tuple[ProgramCall, ...
 
 
 def find_paths(args: Any) -> list[str]:
-    """The paths that a call names, in a patch too.
+    """Find the paths in a call's arguments, including those in a patch.
 
     Args:
-        args: Its arguments, parsed.
+        args: The call's decoded arguments.
     """
     if not isinstance(args, dict):
         return []
@@ -173,15 +173,15 @@ def find_paths(args: Any) -> list[str]:
 
 
 def is_git_path(path: Path) -> bool:
-    """Whether a path lies in a `.git`: hooks and settings there are programs that git will run."""
+    """Whether a path is in a `.git` folder, whose hooks and settings are programs that git runs."""
     return any(name.casefold() == GIT_FOLDER_NAME for name in path.parts)
 
 
 def find_command_text(args: Any) -> str | None:
-    """The command of a call of `run_command`, as text; None where there is none.
+    """Return the command of a call of `run_command` as text; None: the call has no command.
 
     Args:
-        args: Its arguments, parsed.
+        args: The call's decoded arguments.
     """
     command = args.get("command") if isinstance(args, dict) else None
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
@@ -190,15 +190,15 @@ def find_command_text(args: Any) -> str | None:
 
 
 def make_allow_rule(tool: str, args: Any, workspace: Path) -> PolicyRule:
-    """The rule that `described` promises.
+    """Make the rule that `describe_rule` describes.
 
     Args:
         tool: The tool's name.
-        args: The call's arguments, parsed.
-        workspace: The folder that it holds in.
+        args: The call's decoded arguments.
+        workspace: The workspace in which the rule applies.
 
     Raises:
-        PolicyRulesError: There is nothing to allow.
+        PolicyRulesError: The call has nothing that a rule could allow.
     """
     command = find_command_text(args) if tool == RUN_COMMAND else None
     if tool == RUN_COMMAND and command is None:
@@ -219,17 +219,17 @@ def make_allow_rule(tool: str, args: Any, workspace: Path) -> PolicyRule:
 
 
 def is_for_workspace(rule: PolicyRule, workspace: Path) -> bool:
-    """Whether a rule is for this workspace, or for all."""
+    """Whether a rule applies in a workspace."""
     return rule.workspace is None or rule.workspace == str(workspace)
 
 
 def _network(args: Any) -> bool:
-    """Whether a call may want the network: only what is surely false doesn't."""
+    """Whether a call may request the network: every value of the argument except False counts."""
     return isinstance(args, dict) and args.get("network", False) is not False
 
 
 def _writable(args: Any) -> tuple[str, ...]:
-    """The folders outside of the workspace that a call wants to change."""
+    """Return the folders outside of the workspace that a call wants to write."""
     wanted = args.get("writable") if isinstance(args, dict) else None
     if wanted is None:
         return ()
@@ -237,7 +237,7 @@ def _writable(args: Any) -> tuple[str, ...]:
 
 
 def _describe_extras(network: bool, writable: tuple[str, ...]) -> str:
-    """In words, what a command is allowed beyond the sandbox."""
+    """Describe the access beyond the sandbox that a rule allows a command."""
     description = ["the network"] if network else []
     description += [f"changes in `{folder}`" for folder in writable]
     return f" with {' and '.join(description)}" if description else ""
@@ -256,7 +256,7 @@ def _split(command: str) -> list[str]:
 
 
 def _begins(call: ProgramCall, wanted: list[str]) -> bool:
-    """Whether a call may begin with these words, options between them aside."""
+    """Whether a call may begin with these words, ignoring options between the words."""
     name = call.words[0]
     if not (wanted and name.is_certain and call.name == PurePosixPath(wanted[0]).name.lower()):
         return False
@@ -276,5 +276,5 @@ def _begins(call: ProgramCall, wanted: list[str]) -> bool:
 
 
 def make_rule_id() -> str:
-    """A name for a rule."""
+    """Make a new rule's id."""
     return secrets.token_hex(4)

@@ -1,4 +1,4 @@
-"""What a shell would run, read from the syntax tree that shfmt makes of a command."""
+"""Finds the programs that a shell would run, by the syntax tree that shfmt makes of a command."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from .command_model import (
 Dialect = Literal["posix", "bash"]
 Tree = dict[str, Any]
 
-#: Longer commands are asked about: their tree would take megabytes, and nobody would read them.
+#: The most characters of a command that is parsed. Longer commands require approval.
 MAX_TEXT_CHARS: Final = 8 * 1024
-#: Seconds; it takes milliseconds.
+#: The most seconds of one parse, which usually takes milliseconds.
 PARSE_TIMEOUT_S: Final = 10.0
 
 # Letters and signs of which every shell makes the same; and what is bash's alone among them, or is read
@@ -43,14 +43,14 @@ _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 class UnparsableError(Exception):
-    """The text is no command that could be judged; the message says why."""
+    """The command can't be analyzed; the message is the reason."""
 
 
 def is_same_in_all_dialects(text: str) -> bool:
-    """Whether all dialects make the same tree of a text, as of most commands.
+    """Whether all dialects parse a command to the same tree, as they do most commands.
 
-    Only plain words, quotes, `$name` and the usual operators are looked through; of all else the
-    parser is asked by each grammar.
+    True only for commands of plain words, quotes, `$name` and the usual operators. Other commands must
+    be parsed in each dialect.
 
     Args:
         text: The command.
@@ -59,14 +59,14 @@ def is_same_in_all_dialects(text: str) -> bool:
 
 
 def parse_tree(text: str, dialect: Dialect) -> Tree:
-    """The syntax tree of a command. It takes a process.
+    """Parse a command with shfmt, in a process of its own.
 
     Args:
         text: The command.
-        dialect: Whose grammar.
+        dialect: The shell dialect.
 
     Raises:
-        UnparsableError: It has none, or it can't be told.
+        UnparsableError: The command isn't valid in this dialect, or shfmt fails.
     """
     if len(text) > MAX_TEXT_CHARS:
         raise UnparsableError(f"the command is longer than {MAX_TEXT_CHARS} characters")
@@ -97,10 +97,10 @@ def parse_tree(text: str, dialect: Dialect) -> Tree:
 
 @cache
 def _program() -> str:
-    """Where shfmt is: that of the package, since one on the PATH may be anybody's.
+    """Return the path of shfmt in its Python package, since a program on the PATH isn't trusted.
 
     Raises:
-        FileNotFoundError: The package is not installed, or without its program.
+        FileNotFoundError: The package isn't installed, or has no program.
     """
     try:
         listed = files("shfmt-py") or []
@@ -134,12 +134,12 @@ _OPAQUE: Final = {"ExtGlob", "TestDecl"}
 
 
 class ParsedShellText(Struct):
-    """What stands in a command.
+    """The contents of a parsed command.
 
     Args:
-        calls: The programs that it may run, wherever they stand.
-        redirects: Files that are read and written.
-        assignments: Variables that are set, in whatever way.
+        calls: The program calls, at any place in the command.
+        redirects: The files that are read and written.
+        assignments: The variables that are set, in any way.
     """
 
     calls: list[ProgramCall]
@@ -148,14 +148,14 @@ class ParsedShellText(Struct):
 
 
 def read_tree(tree: Tree, source: str) -> ParsedShellText:
-    """Read a syntax tree.
+    """Extract the calls, redirects and assignments of a syntax tree.
 
     Args:
-        tree: As `shfmt.tree` gives it.
-        source: What it is of.
+        tree: The syntax tree, from `parse_tree`.
+        source: The command that was parsed.
 
     Raises:
-        UnparsableError: Something in it can't be told from the text.
+        UnparsableError: A part of the command can't be determined from its text.
     """
     text = source.encode()
     shell_text = ParsedShellText([], [], [])
@@ -179,7 +179,7 @@ def read_tree(tree: Tree, source: str) -> ParsedShellText:
 
 
 def _nodes(tree: Tree) -> Iterator[Tree]:
-    """Every object of the tree, in the order of the text."""
+    """Iterate over all objects of a tree, in the order of the text."""
     pending: list[Any] = [tree]
     while pending:
         node = pending.pop()
@@ -210,7 +210,7 @@ def _takes_names(call: ProgramCall) -> bool:
 
 
 def _variable(node: Tree) -> Assignment | None:
-    """The variable that a loop sets, or an expansion as `${x:=y}`."""
+    """Return the variable that a loop, or an expansion such as `${x:=y}`, sets."""
     if node.get("Type") == "WordIter":
         return Assignment(node["Name"]["Value"], CommandWord("", is_certain=False))
     if node.get("Exp", {}).get("Op") in ("=", ":=") and "Param" in node:
@@ -254,7 +254,7 @@ def _assignment(node: Tree) -> Assignment:
 
 
 def _stdin(redirects: list[Tree]) -> CommandWord | None:
-    """What a call reads, where it stands in the command; of several the last."""
+    """Return a call's input, if the command contains it; the last of several."""
     found = None
     for each in redirects:
         if each["Op"] in ("<<", "<<-"):
@@ -284,13 +284,13 @@ def _quoted(delimiter: Tree) -> bool:
 
 
 def read_word(node: Tree) -> CommandWord:
-    """A word of the tree, as far as its text says what it will be.
+    """Convert a word of the tree, as far as its text determines the word.
 
     Args:
         node: The node of a word.
 
     Raises:
-        UnparsableError: The parser left something in it unparsed.
+        UnparsableError: The parser left a part of the word unparsed.
     """
     builder = _Builder()
     for part in node.get("Parts", []):
@@ -299,18 +299,18 @@ def read_word(node: Tree) -> CommandWord:
 
 
 def _is_list(part: Tree) -> bool:
-    """Whether it may be several words even in double quotes, as `"$@"`."""
+    """Whether a part may expand to several words even in double quotes, as `"$@"` does."""
     return part.get("Param", {}).get("Value") == "@" or "Index" in part or "Excl" in part
 
 
 def _has_braces(bare: str) -> bool:
-    """Whether bash may make several words of it, as of `{a,b}` and `{1..3}`."""
+    """Whether bash may expand a text to several words, as it does `{a,b}` and `{1..3}`."""
     inside = bare.partition("{")[2].rpartition("}")[0]
     return "," in inside or ".." in inside
 
 
 class _Builder:
-    """Puts a word together from its parts."""
+    """Builds a word from its parts."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -347,7 +347,7 @@ class _Builder:
         return CommandWord(self._text, self._is_certain, self._can_split)
 
     def _may_climb(self) -> bool:
-        """Whether a pattern may stand for `..` or `.git`, or one of them follows it."""
+        """Whether a pattern may match `..` or `.git`, or is followed by one of them."""
         names = self._all.split("/")
         first = next(place for place, name in enumerate(names) if _PATTERN.search(name))
         return any(name.startswith(".") for name in names[first:])
@@ -379,6 +379,6 @@ class _Builder:
             self._text += text
 
     def _end(self, can_split: bool = False) -> None:
-        """Nothing is known of the word from here on."""
+        """Mark the rest of the word as unknown."""
         self._is_certain = self._is_glob = False
         self._can_split = self._can_split or can_split

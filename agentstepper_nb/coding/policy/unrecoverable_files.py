@@ -1,4 +1,4 @@
-"""Which files of the workspace a call would change or delete that nobody could bring back."""
+"""Finds the files of the workspace that a call would change or delete and that can't be recovered."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .command_model import (
 )
 from .dangerous_commands import parse_git_command
 
-#: Files of one call that are looked at, and folders that a command may be in.
+#: The most files of one call that are checked, and the most folders in which a command may run.
 FILES_LIMIT: Final = 500
 FOLDERS_LIMIT: Final = 16
 
@@ -37,18 +37,18 @@ _DESCRIPTOR = re.compile(r"\d+-?|-")
 
 
 class RecoverableFiles(Protocol):
-    """Tells whether a file could be brought back as it is."""
+    """The interface of a check whether a file's present content can be recovered."""
 
     def is_recoverable(self, path: Path) -> bool:
-        """Whether a commit or a snapshot holds the file as it is now. May block.
+        """Whether a commit or a snapshot contains the file as it is now. May block.
 
         Args:
-            path: The file, absolute and without links, but a link itself where that is deleted.
+            path: The absolute path, with symbolic links resolved; a link itself if the link is deleted.
         """
 
 
 class CommittedFiles:
-    """Holds what git has committed, and nothing else.
+    """Treats only files in their last committed state as recoverable.
 
     Args:
         root: The workspace's folder.
@@ -58,7 +58,7 @@ class CommittedFiles:
         self._root = root
 
     def is_recoverable(self, path: Path) -> bool:
-        """Whether the file is as last committed; see `RecoverableFiles`."""
+        """Whether the file is in its last committed state. See `RecoverableFiles`."""
         options = ("--porcelain", "-z", "--untracked-files=all", "--ignored=matching")
         try:
             git = _git(self._root)
@@ -71,12 +71,12 @@ class CommittedFiles:
 def find_unrecoverable_file(
     files: Iterable[Path], recoverable_files: RecoverableFiles
 ) -> Path | None:
-    """The first file that nobody could bring back; None where all could be.
+    """Find the first file that can't be recovered; None: all can.
 
     Args:
-        files: Files that a call changes or deletes; what isn't there is passed over. Of more than
-            `FILES_LIMIT` the first beyond counts as one that nobody could bring back.
-        recoverable_files: Which files are held.
+        files: The files that a call changes or deletes. Missing files are skipped. The first file
+            beyond `FILES_LIMIT` counts as one that can't be recovered.
+        recoverable_files: The check whether a file can be recovered.
     """
     present = (path for path in dict.fromkeys(files) if _path_exists(path))
     for number, path in enumerate(present):
@@ -86,11 +86,11 @@ def find_unrecoverable_file(
 
 
 def find_affected_files(report: CommandReport, folder: Path, root: Path) -> Iterator[Path]:
-    """The files of the workspace that a command would change or delete, as far as its words tell.
+    """Find the files of the workspace that a command would change or delete, by the command's words.
 
     Args:
-        report: What the command would run.
-        folder: Where it runs.
+        report: The analysis of the command.
+        folder: The folder in which the command runs.
         root: The workspace's folder.
     """
     command = _Command(report, folder, root)
@@ -107,7 +107,7 @@ def _git(root: Path) -> Git | None:
 
 
 class _Command:
-    """Finds the files of one command; see `touched`."""
+    """Finds the files of one command. See `find_affected_files`."""
 
     def __init__(self, report: CommandReport, folder: Path, root: Path) -> None:
         self._report = report
@@ -130,7 +130,7 @@ class _Command:
     # ---- by program ----
 
     def removed(self, call: ProgramCall) -> Iterator[Path]:
-        """`rm`, `unlink`, `shred`: the names themselves, and what lies below folders."""
+        """`rm`, `unlink`, `shred`: the operands, and all files below folders."""
         for path in self._paths(select_operands(call.args)):
             # The name goes, and not what a link leads to.
             yield from _below(resolve_links(path.parent) / path.name)
@@ -141,12 +141,12 @@ class _Command:
             yield from map(resolve_links, self._paths(select_operands(call.args)))
 
     def edited(self, call: ProgramCall) -> Iterator[Path]:
-        """`sed -i`, `perl -i`: the operands that are files; a script is none."""
+        """`sed -i`, `perl -i`: the operands that are files, without the script."""
         if any(_IN_PLACE.match(word.text) for word in call.args):
             yield from map(resolve_links, self._paths(select_operands(call.args)))
 
     def placed(self, call: ProgramCall) -> Iterator[Path]:
-        """`cp`, `mv`, `ln -f`, `install`: what stands where something goes."""
+        """`cp`, `mv`, `ln -f`, `install`: the files that are overwritten."""
         if call.name == "ln" and not find_option(call.args, "--force", shorts="f"):
             return
         sources, target = _parted(call)
@@ -181,7 +181,7 @@ class _Command:
     # ---- parts ----
 
     def _changed(self) -> list[Path]:
-        """The tracked files that aren't as last committed."""
+        """List the tracked files that differ from the last commit."""
         with suppress(GitError, SpecialFileError, WorkspaceError):
             git = _git(self._root)
             if git is not None:
@@ -190,7 +190,7 @@ class _Command:
         return []
 
     def _paths(self, words: Iterable[CommandWord]) -> Iterator[Path]:
-        """The paths that words may stand for, in each folder that the command may be in."""
+        """Iterate over the paths that words may expand to, in each folder where the command may run."""
         for word in words:
             for folder in self._folders:
                 if word.is_certain:
@@ -202,7 +202,7 @@ class _Command:
 
 
 def _is_descriptor(redirect: Redirect) -> bool:
-    """Whether the redirection joins two outputs, as `2>&1`."""
+    """Whether a redirection duplicates a file descriptor, as `2>&1` does."""
     target = redirect.target
     return (
         redirect.operator == ">&" and target.is_certain and bool(_DESCRIPTOR.fullmatch(target.text))
@@ -221,7 +221,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _below(path: Path) -> Iterator[Path]:
-    """A file, or the files below a folder."""
+    """Iterate over a file, or over the files below a folder."""
     if os.path.islink(path) or not _is_folder(path):  # noqa: PTH114
         yield path
         return
@@ -230,7 +230,7 @@ def _below(path: Path) -> Iterator[Path]:
 
 
 def _parted(call: ProgramCall) -> tuple[tuple[CommandWord, ...], CommandWord | None]:
-    """The sources and the target of `cp` and the like."""
+    """Return the sources and the target of `cp` and the like."""
     words = select_operands(call.args)
     for word, following in pair_with_next_word(call.args):
         if word.text in ("-t", "--target-directory"):
@@ -241,7 +241,7 @@ def _parted(call: ProgramCall) -> tuple[tuple[CommandWord, ...], CommandWord | N
 
 
 def _overwritten(source: Path, place: Path) -> Iterator[Path]:
-    """What stands where a file, or all of a folder, goes."""
+    """Iterate over the files that a copy of a file or folder would overwrite."""
     if not _is_folder(place):
         yield place
         return
@@ -256,14 +256,14 @@ _GIT_CHANGES: Final = frozenset({"checkout", "restore", "switch", "rm", "apply",
 
 
 def _is_pattern(word: CommandWord) -> bool:
-    """Whether git may take a word for a pattern, or only running the command would show which."""
+    """Whether git may parse a word as a pattern, or the word isn't fully known."""
     return (
         not word.is_certain or word.text.startswith(":") or any(each in word.text for each in "*?[")
     )
 
 
 def _is_harmless_git(name: str, args: tuple[CommandWord, ...]) -> bool:
-    """Whether a subcommand leaves changed files alone, or refuses to lose them."""
+    """Whether a git subcommand leaves changed files alone, or refuses to overwrite them."""
     match name:
         case "switch":
             return not find_option(args, "--force", "--discard-changes", shorts="f")

@@ -1,4 +1,4 @@
-"""Programs that run another one, which is what counts: wrappers and shells."""
+"""Analyzes programs that run another program: wrappers such as `env`, and shells."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
 class WrapperSyntax(Struct, frozen=True):
-    """How a wrapper's own arguments look: what stands before the other program's name.
+    """The syntax of a wrapper's own arguments, which precede the other program's name.
 
     Args:
-        flags: Letters of options without a value.
-        valued_flags: Letters of options with one.
-        long_flags: Long options without a value, or with one behind `=`.
-        long_valued_flags: Long options whose value may be the next word.
-        operands: How many words of its own follow.
-        info_flags: Letters that make it tell something instead of running anything.
+        flags: The letters of options without a value.
+        valued_flags: The letters of options with a value.
+        long_flags: The long options without a value, or with a value after `=`.
+        long_valued_flags: The long options whose value may be the next word.
+        operands: The number of the wrapper's own operands.
+        info_flags: The letters of options with which the wrapper prints information and runs nothing.
     """
 
     flags: str = ""
@@ -88,10 +88,10 @@ WRAPPERS: Final[dict[str, WrapperSyntax]] = {
 
 
 def make_wrapper_analyzer(fallback: CallAnalyzer) -> CallAnalyzer:
-    """What judges a call of a wrapper.
+    """Make the analyzer of calls of wrappers.
 
     Args:
-        fallback: What judges one that has options that aren't known.
+        fallback: The analyzer of calls that have unknown options.
     """
 
     def analyze_one(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
@@ -121,9 +121,9 @@ def _analyze_inner_call(
 
 
 def _start(call: ProgramCall, syntax: WrapperSyntax) -> int | None:
-    """Where the other program's name stands, behind the last word where there is none.
+    """Return the index of the other program's name; the number of words if there is no name.
 
-    None where that can't be told.
+    None: the index can't be determined.
     """
     index = 1
     while index < len(call.words):
@@ -143,7 +143,7 @@ def _start(call: ProgramCall, syntax: WrapperSyntax) -> int | None:
 
 
 def _width(text: str, syntax: WrapperSyntax) -> int | None:
-    """How many words an option takes, 1 or 2; None where it isn't known."""
+    """Return the number of words of an option, 1 or 2; None: the option is unknown."""
     stem, equals, _ = text.partition("=")
     if text.startswith("--"):
         if stem in syntax.long_valued_flags:
@@ -160,7 +160,7 @@ def _width(text: str, syntax: WrapperSyntax) -> int | None:
 def _with_input(
     args: tuple[CommandWord, ...], words: tuple[CommandWord, ...]
 ) -> tuple[CommandWord, ...]:
-    """What `xargs` runs: words from its input come in where it is told, or at the end."""
+    """Return the words that `xargs` runs, with unknown words where its input is inserted."""
     place = None
     for word, following in pair_with_next_word(args):
         if word.text[:2] in ("-I", "-J"):
@@ -176,7 +176,7 @@ def _with_input(
 
 
 def is_plain_wrapper(call: ProgramCall) -> bool:
-    """Whether a wrapper is given a program, and no options that aren't known.
+    """Whether a wrapper's call has a program and no unknown options.
 
     Args:
         call: The wrapper's call.
@@ -188,7 +188,7 @@ def is_plain_wrapper(call: ProgramCall) -> bool:
 _UNKNOWN: Final = "runs what is known only when it runs"
 _ONLY_BASH: Final[tuple[Dialect, ...]] = ("bash",)
 _ONLY_POSIX: Final[tuple[Dialect, ...]] = ("posix",)
-#: By what grammar each may read what it is given.
+#: The dialects in which each shell may parse its input.
 SHELLS: Final[dict[str, tuple[Dialect, ...]]] = {
     **dict.fromkeys(("sh", "ash", "ksh", "mksh", "zsh", "yash", "hush", "fish"), DIALECTS),
     **dict.fromkeys(("bash", "rbash"), _ONLY_BASH),
@@ -198,11 +198,11 @@ _INPUT: Final = ("-", "--", "/dev/stdin")
 
 
 def analyze_shell(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
-    """Judge `sh -c TEXT`, `sh FILE`, or `sh` that reads its input.
+    """Analyze `sh -c TEXT`, `sh FILE`, or `sh` that reads its input.
 
     Args:
         call: The call.
-        analyzer: What it is told.
+        analyzer: The analyzer that collects the findings.
     """
     rest = list(call.args)
     has_text_option = False
@@ -251,7 +251,7 @@ def _operand(
 
 
 def analyze_eval(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
-    """Judge `eval TEXT…`; see `shell`."""
+    """Analyze `eval TEXT…`. See `analyze_shell`."""
     args = [word for word in call.args if not (word.is_certain and word.text == "--")]
     if all(word.is_certain for word in args):
         analyzer.analyze_text(" ".join(word.text for word in args))
@@ -261,7 +261,7 @@ def analyze_eval(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
 
 
 def analyze_trap(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
-    """Judge `trap TEXT SIGNAL…`; see `shell`."""
+    """Analyze `trap TEXT SIGNAL…`. See `analyze_shell`."""
     args = [
         word for word in call.args if not (word.is_certain and word.text in ("--", "-", "-l", "-p"))
     ]
@@ -274,12 +274,12 @@ def analyze_trap(call: ProgramCall, analyzer: CommandAnalyzer) -> None:
 def record_executed_file(
     call: ProgramCall, operands: tuple[CommandWord, ...], analyzer: CommandAnalyzer
 ) -> None:
-    """Note the file that a program runs: the first of its operands, or its input.
+    """Record the file that a program runs: the first of its operands, or its input.
 
     Args:
         call: The call.
         operands: The operands.
-        analyzer: What it is told.
+        analyzer: The analyzer that collects the findings.
     """
     first = operands[0] if operands else CommandWord("-")
     analyzer.record_execution(

@@ -1,7 +1,7 @@
-"""Confines the agent's commands by means of the operating system: what they reach, what is granted.
+"""Confines the agent's commands with the operating system's sandboxes.
 
 Imports what `coding` may.
-Begin reading in `backend_selection`: which sandbox works here; `launch` starts a command in one.
+Begin reading in `backend_selection`: chooses a sandbox; `launch` starts a command in a sandbox.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-#: Which sandbox a session has; `auto` is the best that works on this machine.
+#: The sandbox of a session; `auto` is the best that works on this machine.
 SandboxChoice = Literal["auto", "bubblewrap", "landlock", "seatbelt", "none"]
 
 GIB: Final = 1024**3
 
 
 class SandboxMode(StrEnum):
-    """What commands and tools may do without asking; the names are those of Codex CLI."""
+    """The access of commands and tools without approval; the names are those of Codex CLI."""
 
     READ_ONLY = "read-only"
     WORKSPACE_WRITE = "workspace-write"
@@ -27,7 +27,7 @@ class SandboxMode(StrEnum):
 
 
 class SandboxAccess(Struct, frozen=True, kw_only=True):
-    """What one command may reach. Paths are absolute, without links.
+    """The access of one command. Paths are absolute, with symbolic links resolved.
 
     Args:
         workspace: The folder that the agent works in.
@@ -36,13 +36,13 @@ class SandboxAccess(Struct, frozen=True, kw_only=True):
         is_workspace_writable: Whether the command may change the workspace; `.git`'s hooks and config
             stay read-only.
         has_network: Whether the command may use the network.
-        readable: Folders and files that are visible, beside what programs need.
+        readable: Folders and files that are visible, besides those that programs need.
         writable: Folders outside of the workspace that the command may change.
         hidden: Folders that are absent, whatever else is granted: Jupyter's runtime and data folders,
             the session's own files.
-        unreadable: Files of the workspace that a deny rule keeps from being read: absent or empty.
-        read_only: Files of the workspace that a deny rule keeps from being changed: they can be read,
-            and neither written, replaced, renamed nor deleted.
+        unreadable: Files of the workspace that a `deny` rule makes unreadable: absent or empty.
+        read_only: Files of the workspace that a `deny` rule makes read-only: the command can read, but
+            not write, replace, rename or delete them.
     """
 
     workspace: Path
@@ -64,14 +64,14 @@ class SandboxAccess(Struct, frozen=True, kw_only=True):
 
 
 class ResourceLimits(Struct, frozen=True, kw_only=True):
-    """What one command, with all that it starts, may use. None is without end."""
+    """The resource limits of one command with all its child processes. None: no limit."""
 
     memory_bytes: int | None = 4 * GIB
     processes: int | None = 512
 
 
 class CommandLaunch(Struct, frozen=True, kw_only=True):
-    """How a command is started: what `create_subprocess_exec` takes."""
+    """The arguments of `create_subprocess_exec` that start a command."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
@@ -79,12 +79,12 @@ class CommandLaunch(Struct, frozen=True, kw_only=True):
 
 
 class AccessGrant(Struct, frozen=True, kw_only=True):
-    """What a person grants with one answer.
+    """The access that a person grants with one answer.
 
     Args:
         kind: The network; writing to `folders`; or, without a sandbox, programs that run the project's
             own code: builds and tests.
-        folders: The folders, absolute and without links.
+        folders: The absolute paths of the folders, with symbolic links resolved.
     """
 
     kind: Literal["network", "writable", "project_code"]
@@ -103,11 +103,11 @@ class AccessGrant(Struct, frozen=True, kw_only=True):
 
 
 class SessionGrants:
-    """What a session's commands may do without asking again. It ends with the session.
+    """The access that a session's commands have without further approval. Grants end with the session.
 
     Args:
         network: Whether commands may use the network from the start.
-        writable: Folders outside of the workspace that commands may change from the start.
+        writable: Folders outside of the workspace that commands may write from the start.
     """
 
     def __init__(self, *, network: bool = False, writable: tuple[Path, ...] = ()) -> None:

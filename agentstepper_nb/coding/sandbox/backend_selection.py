@@ -1,4 +1,4 @@
-"""Which sandbox a session has: the first that holds in a real run."""
+"""Chooses a session's sandbox: the first that works in a test run."""
 
 from __future__ import annotations
 

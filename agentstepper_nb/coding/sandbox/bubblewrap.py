@@ -59,12 +59,12 @@ _PRIVATE_FOLDERS: Final = (Path("/run"), Path("/var/tmp"))
 
 
 class Mount(Struct, frozen=True):
-    """What stands at one path.
+    """The mount at one path in the sandbox.
 
     Args:
-        kind: A folder or file of the machine, to read or to change; a link; an empty folder; nothing
-            that could be read, in place of a folder or of a file.
-        source: What of the machine it is, or where the link leads; None for what is empty.
+        kind: A folder or file of the machine, read-only or writable; a link; an empty folder; or an
+            unreadable folder or file.
+        source: The path on the machine, or the link's target; None for empty and unreadable mounts.
     """
 
     kind: Literal["read", "write", "link", "empty", "masked folder", "masked file"]
@@ -72,9 +72,9 @@ class Mount(Struct, frozen=True):
 
 
 def find_home_in_sandbox(access: SandboxAccess) -> Path:
-    """Where a command finds its private home: at the path of the person's own, so that `~` is the same.
+    """Return the path of the private home in the sandbox: that of the person's home, as `~` expects.
 
-    Where that path is taken, by the workspace or by what is visible, it is another one.
+    If the workspace or a visible folder needs that path, the private home is at another path.
     """
     home = Path.home()
     changeable = (access.workspace, *access.writable)
@@ -86,12 +86,12 @@ def find_home_in_sandbox(access: SandboxAccess) -> Path:
 def plan_mounts(
     access: SandboxAccess, home: Path, parts: GitPaths, placeholders: Iterable[Path]
 ) -> list[tuple[Path, Mount]]:
-    """What stands at which path, a folder before all that it holds.
+    """Plan the mounts of a command by path, each folder before its contents.
 
     Args:
-        access: What the command may reach.
-        home: Where it finds its private home.
-        parts: What git has in the folders that the command may change.
+        access: The access of the command.
+        home: The path of the private home in the sandbox.
+        parts: The git paths of the folders that the command may write.
         placeholders: Names in git's folders that exist so that the command can't make them.
     """
     changeable = (access.workspace, *access.writable)
@@ -233,7 +233,7 @@ class Bubblewrap(Sandbox):
 
     @property
     def missing_protections(self) -> tuple[str, ...]:
-        """What this sandbox cannot hold here, each a sentence for a person."""
+        """The protections that this sandbox lacks here, as sentences for a person."""
         return () if seccomp.is_supported() else (_NO_FILTER,)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""What commands of the agent find: their environment's variables, and a private home."""
+"""The environment variables and the private home folder of the agent's commands."""
 
 from __future__ import annotations
 

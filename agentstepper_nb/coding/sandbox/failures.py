@@ -1,4 +1,4 @@
-"""What a command that failed would have needed of the sandbox, read from its output."""
+"""Finds the access that a failed command lacked in the sandbox, from the command's output."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class SandboxFailure(Struct, frozen=True, kw_only=True):
 
     @property
     def retry_question(self) -> str:
-        """What a person is asked: the end of "`npm ci` failed: …"."""
+        """The question to a person: the end of "`npm ci` failed: …"."""
         how = "with the network" if self.network else f"with `{self.folder}` writable"
         return f"{self.cause}. Run it again {how}?"
 

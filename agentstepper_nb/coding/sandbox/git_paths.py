@@ -43,14 +43,14 @@ class Placeholder(Struct, frozen=True):
 
 
 class GitPaths(Struct, frozen=True, kw_only=True):
-    """What of a folder and its repositories belongs to git.
+    """The paths of git in a folder and its repositories.
 
     Args:
-        entries: Each `.git` in the folder: a folder, or a file that names one.
-        outside_folders: The git folders outside of it that those files name, for a linked worktree or a
-            submodule: git writes to them.
-        read_only: The parts from which git runs programs, and what says where those are.
-        missing: Those of them that don't exist.
+        entries: Each `.git` in the folder: a folder, or a file that names a folder.
+        outside_folders: The git folders outside of the folder that those files name, for a linked
+            worktree or a submodule. Git writes to these folders.
+        read_only: The paths from which git runs programs, and the settings that name such paths.
+        missing: The paths of `read_only` that don't exist.
     """
 
     entries: tuple[Path, ...] = ()

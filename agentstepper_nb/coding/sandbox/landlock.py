@@ -20,7 +20,7 @@ from .launcher.launch_spec import LandlockRules
 from .seccomp import SyscallRefusal
 from .visible_paths import find_own_python, find_visible_paths, select_outermost
 
-#: How many entries are granted one by one at most.
+#: The most entries that are granted one by one.
 MAX_GRANTS: Final = 20_000
 
 
@@ -159,7 +159,7 @@ class Landlock(Sandbox):
 
     @property
     def missing_protections(self) -> tuple[str, ...]:
-        """What isn't held, with what this kernel's version of Landlock lacks."""
+        """The protections that this sandbox lacks here, as sentences for a person."""
         return (*_GAPS, *(gap for since, gap in _MISSING_BEFORE_ABI if self._abi < since))
 
     @contextlib.contextmanager
@@ -177,11 +177,11 @@ class Landlock(Sandbox):
 
 
 def make_landlock_rules(abi: int, access: SandboxAccess) -> LandlockRules:
-    """What a command is granted by a kernel's version of Landlock.
+    """Make the Landlock rules of a command.
 
     Args:
-        abi: The version.
-        access: What the command may reach.
+        abi: The kernel's version of Landlock.
+        access: The access of the command.
 
     Raises:
         SandboxError: A folder beside something protected has too many entries.

@@ -1,4 +1,4 @@
-"""How a command is started by the launcher, and the sandbox that confines nothing."""
+"""Starts commands with the launcher, and defines the sandbox that confines nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .resource_limits import ResourceLimiter
 #: Seconds that programs have to end by themselves when they are asked to.
 GRACE_S: Final = 2.0
 
-#: What the launcher can't do without Linux's subreapers and /proc.
+#: The protections that the launcher lacks without Linux's subreapers and /proc.
 DAEMONS_NOT_ENDED: Final = "A program that leaves its session outlives its command."
 
 _PROGRAM: Final = (
@@ -89,16 +89,16 @@ def make_launch_spec(argv: Sequence[str], folder: Path, env: Mapping[str, str]) 
 
 
 def find_program(name: str, folder: Path, env: Mapping[str, str]) -> str:
-    """The path of a program, as `execvp` looks for it.
+    """Find the path of a program, as `execvp` does.
 
     Args:
-        name: A name or a path; one with a slash is relative to the folder.
-        folder: Where the program will run.
-        env: The environment whose PATH is looked through.
+        name: A name or a path; a path with a slash is relative to the folder.
+        folder: The folder in which the program will run.
+        env: The environment variables, with the PATH to search.
 
     Raises:
         FileNotFoundError: There is no such program.
-        PermissionError: The program may not be run.
+        PermissionError: The file isn't executable.
     """
     if "/" in name:
         path = folder / name
@@ -131,13 +131,13 @@ class Sandbox(ABC):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """Which limits hold, and by what, each a sentence for a person."""
+        """The resource limits in force, with their mechanism, as sentences for a person."""
         return self._limits.descriptions
 
     @property
     @abstractmethod
     def missing_protections(self) -> tuple[str, ...]:
-        """What this sandbox cannot hold here, each a sentence for a person."""
+        """The protections that this sandbox lacks here, as sentences for a person."""
 
     @abstractmethod
     def prepare_command(
@@ -167,7 +167,7 @@ class Unconfined(Sandbox):
 
     @property
     def missing_protections(self) -> tuple[str, ...]:
-        """What isn't held: nothing is."""
+        """The protections that this sandbox lacks: all."""
         other_gaps = () if sys.platform == "linux" else (DAEMONS_NOT_ENDED,)
         return (
             "Commands aren't confined: they read, change and delete what you can, and use "

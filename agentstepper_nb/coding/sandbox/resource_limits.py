@@ -1,4 +1,4 @@
-"""What limits a command's memory and processes: control groups, else the limits of a process."""
+"""Limits a command's memory and processes: with control groups, or else with the limits of a process."""
 
 from __future__ import annotations
 
@@ -227,11 +227,11 @@ _FIRST_NAMESPACE: Final = "pid:[4026531836]"
 
 
 class AppliedLimits(Struct, frozen=True):
-    """What one command is started with.
+    """The limits with which one command is started.
 
     Args:
-        cgroups: The groups that it joins.
-        rlimits: The limits of its processes, as `resource` numbers them.
+        cgroups: The control groups that the command joins.
+        rlimits: The limits of the command's processes, by the numbers of `resource`.
     """
 
     cgroups: tuple[Path, ...] = ()

@@ -1,4 +1,4 @@
-"""What of the machine every command sees, read-only: what programs need to run."""
+"""The files of the machine that every command sees read-only, since programs need them to run."""
 
 from __future__ import annotations
 

@@ -60,11 +60,11 @@ class ToolRegistry:
         self._tools[tool.name] = tool
 
     def get(self, name: str) -> Tool | None:
-        """The tool of a name; None where there is none."""
+        """Return the tool of a name; None: there is no such tool."""
         return self._tools.get(name)
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools as a model is told of them."""
+        """Return the tools' descriptions for the model."""
         return tuple(
             ToolSpec(name=tool.name, description=tool.description, input_schema=tool.input_schema)
             for tool in self
@@ -87,11 +87,11 @@ def register_installed_tools(registry: ToolRegistry) -> None:
 
 
 def make_default_tools(*, shell: bool | None = None, images: bool = False) -> ToolRegistry:
-    """The tools that a session has where nobody says otherwise: ours, then those of other packages.
+    """Make the default tools of a session: the built-in tools, then those of other packages.
 
     Args:
-        shell: Whether a shell reads the commands of `run_command`; None: it does.
-        images: Whether pictures can be shown to a person, so that there is `show_image`.
+        shell: Whether a shell runs the commands of `run_command`; None: True.
+        images: Whether a person can be shown pictures; adds the tool `show_image`.
     """
     registry = ToolRegistry()
     for tool in (

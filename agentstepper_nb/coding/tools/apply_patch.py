@@ -28,7 +28,7 @@ _MAX_COMPARISONS: Final = 200_000_000
 
 
 class PatchedFile(Struct, frozen=True, kw_only=True):
-    """What a patch comes to for one file."""
+    """The result of a patch for one file."""
 
     path: str
     old: bytes | None  # None: there is none
@@ -43,10 +43,10 @@ class _File(Struct, frozen=True):
 
 
 def plan_changes(workspace: LocalWorkspace, patches: Iterable[FilePatch]) -> list[PatchedFile]:
-    """What patches come to; nothing is written.
+    """Compute the results of patches without writing.
 
     Raises:
-        PatchError: One doesn't fit.
+        PatchError: A patch doesn't fit its file.
         OSError: A file can't be read.
     """
     draft = _Draft(workspace)
@@ -81,7 +81,7 @@ class _Draft:
             raise PatchError(f"{old} isn't empty after the patch that deletes it; take it all out.")
 
     def changes(self) -> list[PatchedFile]:
-        """What is different, those first that are deleted: their names may be needed."""
+        """Return the changed files, deleted files first, since others may need their names."""
         changes = [
             PatchedFile(
                 path=path,

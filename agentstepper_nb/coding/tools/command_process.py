@@ -1,4 +1,4 @@
-"""One command, from its start to the end of all that it started."""
+"""Runs one command, from its start to the end of all its child processes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Waiting = Coroutine[Any, Any, Any]
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
-    """How a command ended."""
+    """The result of a command."""
 
     exit_code: int | None  # None: it was ended by us; negative: by that signal
     output: str
@@ -44,7 +44,7 @@ class BoundedOutput:
         self._dropped = 0
 
     def add(self, data: bytes) -> None:
-        """Take in some more."""
+        """Add output."""
         free = self._max_head_bytes - len(self._head)
         self._head += data[:free]
         self._tail += data[free:]
@@ -52,7 +52,7 @@ class BoundedOutput:
             self._trim()
 
     def text(self) -> str:
-        """What is kept, with a note where something is missing."""
+        """Return the stored output, with a note in place of omitted output."""
         self._trim()
         note = f"\n[… {self._dropped:,} bytes were dropped …]\n" if self._dropped else ""
         parts = (self._head, note.encode(), self._tail)

@@ -16,12 +16,12 @@ _NO_NEWLINE: Final = "\\ No newline at end of file"
 
 
 def make_unified_diff(path: str, old: str | None, new: str | None) -> str:
-    """The unified diff from one text to another; empty where they are equal.
+    """Make the unified diff from one text to another; empty if the texts are equal.
 
     Args:
         path: The file's path, named on both sides.
-        old: What it held; None where there was none.
-        new: What it holds; None where there is none any more.
+        old: The old text; None: the file didn't exist.
+        new: The new text; None: the file was deleted.
     """
     if old == new:
         return ""
@@ -115,7 +115,7 @@ class Hunk(Struct, frozen=True):
 
 
 class FilePatch(Struct, kw_only=True):
-    """What happens to one file."""
+    """The patch of one file."""
 
     old: str | None  # its path before; None: it is created
     new: str | None  # its path after; None: it is deleted
@@ -139,10 +139,10 @@ def parse_patch(text: str) -> list[FilePatch]:
 
 
 def find_patch_paths(patch: str) -> tuple[str, ...]:
-    """The paths that a patch is about, for who judges it; none where it can't be read.
+    """Find the paths in a patch, for the policy; none if the patch can't be parsed.
 
     Args:
-        patch: As `apply_patch` takes it.
+        patch: The patch, in the format of `apply_patch`.
     """
     try:
         files = parse_patch(patch)

@@ -11,7 +11,7 @@ from ..tool_results import truncate_with_note
 from ..workspace import MAX_READ_BYTES, LocalWorkspace
 from .diffs import make_unified_diff
 
-#: Characters of a diff that are worth showing: the model knows what it wrote.
+#: The most characters of a diff in a result. The model knows its own edits.
 MAX_DIFF_CHARS: Final = 20_000
 # Lines of both sides that are compared.
 _MAX_LINES: Final = 200_000
@@ -44,17 +44,17 @@ class WriteFile(FileTool[WriteFileArgs]):
 
 
 def read_previous_content(workspace: LocalWorkspace, path: str) -> bytes | None:
-    """What a file holds that is to be written; None where there is none. Raises OSError."""
+    """Read a file's content before it is written; None: the file doesn't exist. Raises OSError."""
     return None if workspace.kind(path) is None else workspace.read_bytes(path)
 
 
 def make_change_result(path: str, old: bytes | None, new: bytes | None) -> dict[str, Any]:
-    """What the model is told of a file that was written.
+    """Make the model's result of a change of a file.
 
     Args:
-        path: Which.
-        old: What it held; None where there was none.
-        new: What it holds; None where there is none any more.
+        path: The file's path.
+        old: The old content; None: the file didn't exist.
+        new: The new content; None: the file was deleted.
     """
     done = "created" if old is None else "deleted" if new is None else "changed"
     if sum(side.count(b"\n") for side in (old, new) if side) > _MAX_LINES:

@@ -57,7 +57,7 @@ def to_git_path(workspace: LocalWorkspace, path: str) -> str | None:
 
 
 class UnignoredPaths:
-    """What git doesn't ignore, below a folder."""
+    """The paths below a folder that git doesn't ignore."""
 
     def __init__(self, listed: bytes) -> None:
         self._files: set[str] = set()
@@ -79,11 +79,11 @@ class UnignoredPaths:
 
 
 def find_unignored(workspace: LocalWorkspace, path: str) -> UnignoredPaths | None:
-    """Ask git what it doesn't ignore below a folder; None where there is no repository.
+    """List the paths below a folder that git doesn't ignore; None: there is no repository.
 
     Raises:
         WorkspaceError: git is missing or too old.
-        GitError: git can't tell.
+        GitError: git fails.
     """
     git = open_repository(workspace)
     folder = to_git_path(workspace, path)
@@ -100,14 +100,14 @@ _SUBMODULE = re.compile(r"@@ [^\n]*((\n[-+]Subproject commit [0-9a-f]+(-dirty)?)
 
 
 def limit_diff_to_workspace(diff: str, workspace: LocalWorkspace) -> str:
-    """A diff in which every line that was put in, or is around it, stands in the workspace's file.
+    """Limit a diff to files whose added and context lines are in the workspace's file.
 
     Args:
-        diff: Of git, with paths relative to the workspace's root.
-        workspace: Where the files are.
+        diff: A diff of git, with paths relative to the workspace's root.
+        workspace: The workspace.
 
     Returns:
-        The diff, with a note in place of a file whose lines don't.
+        The diff, with a note in place of each other file.
     """
     return "".join(
         section
@@ -177,7 +177,7 @@ class _GitTool(FileTool[ArgsT]):
         self._max_output_bytes = max_output_bytes
 
     def run_blocking(self, args: ArgsT, ctx: ToolContext) -> ToolResult:
-        """Ask git; what git says of a failure is the result."""
+        """Run git. git's error message becomes the result of a failure."""
         try:
             git = open_repository(ctx.workspace, self.config)
             if git is None:
@@ -188,7 +188,7 @@ class _GitTool(FileTool[ArgsT]):
 
     @abstractmethod
     def run_git(self, git: Git, args: ArgsT, ctx: ToolContext) -> ToolResult:
-        """What the tool does with arguments that fit."""
+        """Run the tool with valid arguments."""
 
     def _read(self, git: Git, command: Sequence[str]) -> dict[str, Any]:
         """What git says, up to the limit."""

@@ -28,7 +28,7 @@ class ListedFile(Struct, frozen=True):
 
 
 class ListingOptions(Struct, frozen=True, kw_only=True):
-    """What to list."""
+    """The options of a listing."""
 
     path: str
     depth: int  # folders below each other
@@ -39,15 +39,15 @@ class ListingOptions(Struct, frozen=True, kw_only=True):
 def walk_files(
     workspace: LocalWorkspace, options: ListingOptions, stop: Callable[[], bool]
 ) -> Iterator[ListedFile]:
-    """What is below a folder, the outermost first. Links are named, never gone through.
+    """Iterate over the files below a folder, the outermost first. Links are listed, never followed.
 
     Args:
-        workspace: Where.
-        options: What to list.
-        stop: Asked at each folder whether to end early.
+        workspace: The workspace.
+        options: The options.
+        stop: Called at each folder; returns whether to end early.
 
     Raises:
-        OSError: The folder itself can't be read. Those below it that can't are left out.
+        OSError: The folder itself can't be read. Unreadable folders below it are skipped.
     """
     unignored = None if options.include_ignored else _unignored(workspace, options.path)
     top = _normal(options.path)

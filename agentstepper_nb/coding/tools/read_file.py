@@ -130,7 +130,7 @@ class _Page:
         return True
 
     def to_data(self) -> dict[str, Any]:
-        """What the model is told."""
+        """Convert the page to the model's result."""
         data: dict[str, Any] = {"path": self._args.path, "text": "".join(self._shown)}
         data["lines"] = self.last if self._is_complete else f"more than {self.last}"
         if self._next is not None:
@@ -166,7 +166,7 @@ class ShowImage(FileTool[ShowImageArgs]):
     arguments = ShowImageArgs
 
     def run_blocking(self, args: ShowImageArgs, ctx: ToolContext) -> ToolResult:
-        """Look whether it can be shown; who listens to the session shows it."""
+        """Check that the picture can be shown. The session's listeners show it."""
         with ctx.workspace.open(args.path) as file:
             probe = file.read(SIGNATURE_BYTES)
             size = file.seek(0, os.SEEK_END)

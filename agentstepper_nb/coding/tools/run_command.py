@@ -221,13 +221,13 @@ _MAX_SHOWN_CHARS = 80
 
 
 class CommandRetry(Struct, frozen=True, kw_only=True):
-    """The same command with more.
+    """A retry of a command with more access.
 
     Args:
         args: The arguments of the second call.
-        added_args: What they have more than those of the first.
-        retry_question: What a person is asked.
-        cause: Why the first failed, as the end of a sentence.
+        added_args: The arguments that the first call didn't have.
+        retry_question: The question to a person.
+        cause: The reason of the first call's failure, as the end of a sentence.
     """
 
     args: dict[str, Any]
@@ -245,12 +245,12 @@ class _SandboxDiagnostics(Struct, frozen=True, kw_only=True):
 
 
 def find_retry(tool: str, args: Any, result: ToolResult) -> CommandRetry | None:
-    """What a person may be asked after a call; None where nothing is to be asked.
+    """Find the retry to offer to a person after a failed call; None: there is none.
 
     Args:
         tool: The tool's name.
-        args: The call's arguments, as it was carried out.
-        result: What it came to.
+        args: The arguments of the executed call.
+        result: The call's result.
     """
     if tool != RunCommand.name or not isinstance(args, dict) or result.ok:
         return None

@@ -57,10 +57,10 @@ class SearchTimeoutError(Exception):
 
 
 def find_ripgrep(workspace: Path) -> str | None:
-    """Where ripgrep is: on PATH, or beside this Python, where its package puts it.
+    """Find ripgrep on PATH, or beside this Python, where ripgrep's package installs it.
 
     Args:
-        workspace: The folder of which no program is run.
+        workspace: The workspace, whose programs are never run.
     """
     beside = Path(sys.executable).parent / "rg"
     return shutil.which("rg", path=make_search_path(workspace)) or (
@@ -184,7 +184,7 @@ def _is_match(pattern: Any, line: str, deadline: float) -> bool:
 
 
 def read_text_lines(workspace: LocalWorkspace, path: str) -> list[str]:
-    """A file's lines without their ends; none for what is no text, or can't be read."""
+    """Read a file's lines without line ends; none if the file isn't text, or can't be read."""
     try:
         data = workspace.read_bytes(path)
     except OSError:

@@ -20,7 +20,7 @@ from ..conversation import (
 from ..conversation import ToolCall as Call
 from .wire import ChatCompletionMessage, ChatFunctionCall, ChatToolCall, make_assistant_message
 
-#: What the longest answer goes by: OpenAI's own models know the newer name, most servers the older.
+#: The name of the token limit: OpenAI's own models require the newer name, most servers the older.
 LimitName = Literal["max_tokens", "max_completion_tokens"]
 
 _TOOL_CHOICES = ("auto", "none", "required")

@@ -92,7 +92,7 @@ class _Call(PartialToolCall):
         self._before_name = ""
 
     def add(self, function: _Function) -> Iterator[AgentEvent]:
-        """Take a piece of it."""
+        """Add a piece of the call."""
         if function.name and not self.name:
             self.name = function.name
             yield self.make_started_event()

@@ -23,7 +23,7 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 
 class ChatFunctionCall(Struct, frozen=True):
-    """What a tool call calls."""
+    """The function and the arguments of a tool call."""
 
     name: str
     arguments: str
@@ -31,7 +31,7 @@ class ChatFunctionCall(Struct, frozen=True):
 
 
 class ChatToolCall(Struct, frozen=True):
-    """One call that an assistant's message asks for."""
+    """A tool call in an assistant's message."""
 
     id: str
     function: ChatFunctionCall
@@ -43,7 +43,7 @@ class ChatCompletionMessage(Struct, frozen=True):
 
     role: str
     content: str | tuple[dict[str, Any], ...] | None = None
-    """Text, or parts of which those with a `text` are the words."""
+    """A text, or a tuple of parts; text parts have a `text`."""
     tool_calls: tuple[ChatToolCall, ...] | UnsetType | None = UNSET
     tool_call_id: str | UnsetType | None = UNSET
     """The call that a message of role `tool` answers."""
@@ -62,7 +62,7 @@ class ChatCompletionMessage(Struct, frozen=True):
 
 
 class ChatStreamOptions(Struct, frozen=True):
-    """How a stream is to be sent."""
+    """The options of a streamed answer."""
 
     include_usage: bool | None = False
 
@@ -74,7 +74,7 @@ class ChatCompletionRequest(Struct, frozen=True):
     messages: tuple[ChatCompletionMessage, ...]
     tools: tuple[dict[str, Any], ...] | None = None
     n: Literal[1] | None = 1
-    """One answer a request; more are refused, not silently left out."""
+    """The number of answers per request; any number but 1 is refused."""
     stream: bool | None = False
     stream_options: ChatStreamOptions | None = None
 
@@ -144,7 +144,7 @@ class ChatToolCallDelta(Struct, frozen=True):
 
 
 class ChatCompletionDelta(Struct, frozen=True):
-    """What a chunk adds to the message."""
+    """The part of a message that a chunk adds."""
 
     role: str | UnsetType = UNSET
     content: str | UnsetType | None = UNSET
@@ -152,7 +152,7 @@ class ChatCompletionDelta(Struct, frozen=True):
 
 
 class ChatCompletionChunkChoice(Struct, frozen=True):
-    """What a chunk adds to one answer."""
+    """The part of one answer that a chunk adds."""
 
     index: int
     delta: ChatCompletionDelta
@@ -172,7 +172,7 @@ class ChatCompletionChunk(Struct, frozen=True):
 
 
 class ApiError(Struct, frozen=True):
-    """What an error answer says; sent as `{"error": …}`."""
+    """The body of an error response; sent as `{"error": …}`."""
 
     message: str
     type: str
@@ -210,7 +210,7 @@ def encode_json(
 
 
 def encode_request_for_hash(request: ChatCompletionRequest) -> bytes:
-    """What a request asks, as bytes to hash: keys sorted, and whether it streams left out."""
+    """Encode a request as bytes to hash: with sorted keys, and without the streaming options."""
     return msgspec.json.encode(replace(request, stream=False, stream_options=None), order="sorted")
 
 

@@ -23,7 +23,7 @@ _TEXTS: Final = (
     ("thinking", "thinking_delta"),
     ("signature", "signature_delta"),
 )
-#: What an answer says only when it ends.
+#: The fields of an answer that are known only at its end.
 _END_MEMBERS: Final = ("stop_reason", "stop_sequence")
 #: The types of events, but for an error's.
 _EVENTS: Final = (

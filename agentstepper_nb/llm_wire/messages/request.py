@@ -25,7 +25,7 @@ _MALFORMED: Final = "malformed_arguments"
 
 
 def encode_arguments(args_json: str) -> msgspec.Raw:
-    """Give arguments as an object, to the letter where they are one."""
+    """Encode arguments as a JSON object. The text of a valid object is unchanged."""
     parsed = _parsed(args_json)
     if not isinstance(parsed, dict) or _wrapped(parsed) is not None:
         return msgspec.Raw(msgspec.json.encode({_MALFORMED: args_json}))
@@ -33,7 +33,7 @@ def encode_arguments(args_json: str) -> msgspec.Raw:
 
 
 def decode_arguments(value: msgspec.Raw) -> str:
-    """Give an object as the text it stands for; what isn't one, which servers send, is text already."""
+    """Decode a JSON object to its text. Some servers send text in place of an object."""
     written = bytes(value).decode()
     parsed = _parsed(written)
     if isinstance(parsed, str):
@@ -57,7 +57,7 @@ def _parsed(text: str) -> Any:
         return None
 
 
-#: The longest answer where a request names none, which the API doesn't allow: what all models grant.
+#: The token limit of requests without one, since the API requires a limit. All models allow this limit.
 DEFAULT_MAX_TOKENS: Final = 32_000
 
 #: Stands before a text without words: the API refuses those. Never said by a block among others.

@@ -154,7 +154,7 @@ def _named(kind: str, completion: chat_completions.ChatCompletion) -> str:
 
 _REASONS: Final = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
-#: What says nothing that other events don't.
+#: Events without information that other events don't have.
 _SILENT: Final = {
     "response.created",
     "response.queued",

@@ -1,6 +1,6 @@
-"""A constrained answer, read while it comes: pieces of JSON in, the events of a text or a call out.
+"""Incremental decoder of constrained answers: pieces of JSON in, events of a text or a tool call out.
 
-A server that doesn't keep to the schema may say anything: what is no such object is a text.
+A server may ignore the schema. An answer that isn't an object of the schema is decoded as plain text.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ...llm_wire.events import (
     TraceEvent,
 )
 
-#: How the two kinds of an answer begin.
+#: The beginnings of the two kinds of answers.
 _SPEAKS: Final = re.compile(r'\s*\{\s*"text"\s*:\s*"')
 _CALLS: Final = re.compile(r'\s*\{\s*"tool"\s*:\s*"([^"\\]+)"\s*,\s*"arguments"\s*:\s*(?=\{)')
-#: What may still become one of these; longer ones don't.
+#: A text that may still become one of these beginnings, and the most characters of such a text.
 _MAY_BEGIN: Final = re.compile(r'\s*(?:\{[\s\w\-":,.]*)?')
 _MAX_BEGIN_CHARS: Final = 400
-#: Of a JSON string, what can be read now: a half escape waits for its other half.
+#: The part of a JSON string that can be decoded now, without an incomplete escape at its end.
 _READABLE: Final = re.compile(
     r'(?:[^"\\]|\\["\\/bfnrt]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}'
     r"|\\u(?![dD][89abAB])[0-9a-fA-F]{4})*"
@@ -34,10 +34,10 @@ _READABLE: Final = re.compile(
 
 
 class ConstrainedAnswerReader:
-    """Reads one answer.
+    """Decodes one constrained answer.
 
     Args:
-        call_id: What a call in it is called.
+        call_id: The id of the tool call, if the answer is one.
     """
 
     def __init__(self, call_id: str) -> None:
@@ -46,7 +46,7 @@ class ConstrainedAnswerReader:
         self._body: _Body | None = None
 
     def read(self, event: AgentEvent) -> Iterator[AgentEvent]:
-        """The events that one of the server's makes; what is not of the text is passed on."""
+        """Convert one event of the server. Only text and the answer's end are changed."""
         match event:
             case TextDelta(text):
                 yield from self._feed(text)
@@ -65,7 +65,7 @@ class ConstrainedAnswerReader:
             yield from self._body.feed(text)
 
     def _begin(self) -> tuple[_Body | None, str]:
-        """What the answer is, as soon as that is clear, and what came of it."""
+        """Return the body of the answer's kind, once the kind is known, and the rest of the text."""
         head = self._head
         if found := _CALLS.match(head):
             return _Call(self._call_id, found[1]), head[found.end() :]
@@ -92,18 +92,18 @@ class ConstrainedAnswerReader:
 
 
 class _Body(Protocol):
-    """What comes after the beginning of an answer."""
+    """The part of an answer after its beginning."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether its end has come."""
+        """Whether the body's end has been read."""
 
     def feed(self, text: str) -> Iterator[AgentEvent]:
-        """Read some more."""
+        """Read the next piece of text."""
 
 
 class _Plain:
-    """A text that is no JSON."""
+    """A text that isn't JSON."""
 
     is_complete = True
 
@@ -113,7 +113,7 @@ class _Plain:
 
 
 class _PartialText:
-    """The inside of a JSON string, up to its quote."""
+    """The inside of a JSON string, up to the closing quote."""
 
     def __init__(self) -> None:
         self.is_complete = False
@@ -132,7 +132,7 @@ class _PartialText:
 
 
 class _Call:
-    """The object of a call's arguments, up to its brace."""
+    """The JSON object of a call's arguments, up to the closing brace."""
 
     def __init__(self, call_id: str, name: str) -> None:
         self.is_complete = False
@@ -160,7 +160,7 @@ class _Call:
             yield ToolCallReady(self._call_id, self._name, "".join(self._read))
 
     def _own(self, text: str) -> tuple[str, bool]:
-        """What of it is the arguments', and whether they end there."""
+        """Return the part of a text that belongs to the arguments, and whether the arguments end."""
         for index, sign in enumerate(text):
             if self._in_text:
                 self._in_text = self._escaped or sign != '"'
@@ -178,5 +178,5 @@ class _Call:
 
 def _unescaped(text: str) -> str:
     read: str = json.loads(f'"{text}"', strict=False)
-    # Half of a pair alone is no character that can be sent on.
+    # Half of a surrogate pair alone can't be encoded as UTF-8.
     return read.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

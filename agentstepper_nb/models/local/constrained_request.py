@@ -1,7 +1,8 @@
-"""A question with tools, for a model that knows none: tools in words, and a schema for the answer.
+"""Converts a request with tools for a model that doesn't support tools.
 
-The answer is one JSON object, `{"tool": NAME, "arguments": {…}}` or `{"text": "…"}`. What was said
-before is told in that form too, so that a model goes on as it began.
+The tools become text in the system prompt, and a JSON schema constrains the answer to one object,
+`{"tool": NAME, "arguments": {…}}` or `{"text": "…"}`. Earlier messages of the model are written in the
+same format, so that the model continues in that format.
 """
 
 from __future__ import annotations
@@ -23,30 +24,30 @@ from ...llm_wire.conversation import (
     UserMessage,
 )
 
-#: Characters of one text; the grammar that llama.cpp makes of a schema allows no 2,000.
+#: The most characters of one string. llama.cpp's grammars support fewer than 2,000.
 MAX_TEXT_CHARS: Final = 1000
-#: Entries of one list.
+#: The most items of one array.
 MAX_ITEMS: Final = 16
-#: Where a schema has further ones.
+#: The keywords of JSON Schema whose values contain further schemas.
 _SCHEMA_KEYWORDS: Final = ("items", "additionalProperties", "contains", "not", "if", "then", "else")
 _SCHEMA_LIST_KEYWORDS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
 _SCHEMA_MAP_KEYWORDS: Final = ("properties", "patternProperties")
-#: What already says how long a text is.
+#: The keywords of JSON Schema that already limit a string's length.
 _FIXED: Final = ("enum", "const", "format", "pattern")
 
 
 def limit_schema(
     schema: dict[str, Any], tokens: int, prefix: str = ""
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Limit the texts and lists of a schema.
+    """Limit the length of the strings and arrays of a schema.
 
     Args:
-        schema: A tool's; what it refers to is in its own `$defs`.
-        tokens: The longest answer: no text is longer, even of one character a token.
-        prefix: What its definitions are called by in a schema that holds several tools.
+        schema: The schema of a tool's arguments. References must be to the schema's own `$defs`.
+        tokens: The most tokens of the answer; also the most characters of a string.
+        prefix: The prefix of the definitions' new names, for a schema that combines several tools.
 
     Returns:
-        The schema without its definitions, and these by their new names.
+        The schema without its definitions, and the definitions by their new names.
     """
     bounds = _Bounds(max(1, min(MAX_TEXT_CHARS, tokens)), prefix)
     own = {name: bounds.limit(inside) for name, inside in schema.get("$defs", {}).items()}
@@ -87,36 +88,36 @@ class _Bounds:
         return value
 
     def _anchor(self, schema: dict[str, Any]) -> None:
-        """Leave out a pattern that says nothing of the whole text: llama.cpp refuses it."""
+        """Remove a pattern that isn't anchored at both ends: llama.cpp refuses such patterns."""
         pattern = schema.get("pattern")
         if isinstance(pattern, str) and not (pattern.startswith("^") and pattern.endswith("$")):
             del schema["pattern"]
 
 
-#: The longest answer where the request names none.
+#: The most tokens of an answer, if the request sets no limit.
 MAX_TOKENS: Final = 1024
-#: Words of `tool_choice` that are no tool's name.
+#: The values of `tool_choice` that aren't a tool's name.
 _CHOICES: Final = ("auto", "none", "required")
 
 
 @dataclass(frozen=True)
 class ConstrainedRequest:
-    """What a model without tools is asked."""
+    """A request without tools, with a schema of the answer."""
 
     request: ModelRequest
-    """The same conversation, in texts alone."""
+    """The same conversation as text, without tools."""
     schema: dict[str, Any] | None
-    """What the answer is constrained to; None: it is free."""
+    """The JSON schema that constrains the answer; None: the answer is free text."""
 
 
 def constrain_request(request: ModelRequest) -> ConstrainedRequest:
-    """Put a request so that any model can answer it.
+    """Convert a request for a model that doesn't support tools.
 
     Args:
-        request: With tools or without; `tool_choice` is kept to, a tool's name too.
+        request: The request, with or without tools. `tool_choice` is respected.
 
     Raises:
-        ValueError: It chooses a tool that it doesn't have.
+        ValueError: `tool_choice` names a tool that the request doesn't have.
     """
     limit = MAX_TOKENS if request.max_tokens is None else request.max_tokens
     tools = _offered(request)
@@ -136,7 +137,7 @@ def constrain_request(request: ModelRequest) -> ConstrainedRequest:
 
 
 def _offered(request: ModelRequest) -> tuple[ToolSpec, ...]:
-    """The tools that the answer may call."""
+    """Return the tools that the answer may call."""
     choice = request.tool_choice
     if choice == "none":
         return ()
@@ -187,7 +188,7 @@ def _system(system: str | None, tools: tuple[ToolSpec, ...], can_answer_text: bo
 
 
 def _signature(tool: ToolSpec) -> str:
-    """`read_file(path: string, line?: integer)`: a small model reads that better than a schema."""
+    """Write a tool as `read_file(path: string, line?: integer)`: small models read schemas badly."""
     schema = tool.input_schema
     required = schema.get("required", ())
     arguments = (
@@ -203,7 +204,7 @@ def _type(schema: Any) -> str:
 
 
 def _encode_messages(messages: Iterable[ChatMessage], as_json: bool) -> Iterator[ChatMessage]:
-    """Each message as a text of the person or the model."""
+    """Convert each message to a text of the user or the assistant."""
     names: dict[str, str] = {}
     for message in messages:
         match message:
@@ -233,7 +234,7 @@ def _json(**fields: Any) -> str:
 
 
 def _merge_turns(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
-    """Several of one side as one: templates of many models ask for turns."""
+    """Merge adjacent messages of one role: many models' templates require alternating roles."""
     last: ChatMessage | None = None
     for message in messages:
         if last is not None and type(last) is type(message):

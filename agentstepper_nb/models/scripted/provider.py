@@ -1,4 +1,4 @@
-"""A script as a provider: the model of demos, tutorials and tests of agents."""
+"""A model provider that answers from a script: the model of demos, tutorials and tests of agents."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from .server import ScriptedServer
 
 ModelApiName = Literal["chat", "responses", "messages"]
 
-#: Asked for by nobody: servers of scripts know no keys.
+#: The API key that clients send, since they require one. A `ScriptedServer` accepts any key.
 _KEY: Final = "scripted"
 
 
 class ScriptedProvider:
-    """Streams what a script says, over real HTTP, from a server in this process.
+    """Streams a script's answers over HTTP from a `ScriptedServer` in this process.
 
     Args:
-        script: It, the name of one that ships with the package, or the path of a Python file.
-        api: The API that is spoken in between; the events are the same.
+        script: A script, the name of a script (see `list_named_scripts`), or the path of a Python file.
+        api: The API between the provider and its server. The events don't depend on the API.
 
     Raises:
-        ModelError: There is no such script, or its file fails.
+        ModelError: There is no such script, or the script's file raises an error.
     """
 
     name: Final = "scripted"
 
     def __init__(self, script: Script | str, api: ModelApiName = "chat") -> None:
         self.server = ScriptedServer(script if isinstance(script, Script) else _loaded(script))
-        """What answers; listens from the first question on."""
+        """The server that answers. The first call of `stream` starts the server."""
         self._api = api
         self._asking: HTTPProvider | None = None
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AgentEvent, None]:
-        """Ask the script once; see `ModelProvider.stream`."""
+        """Query the script once. See `ModelProvider.stream`."""
         if self._asking is None:
             self._asking = _provider(self._api, self.server.start())
         async with aclosing(self._asking.stream(request)) as events:
@@ -48,7 +48,7 @@ class ScriptedProvider:
                 yield event
 
     async def close(self) -> None:
-        """End the server."""
+        """Close the client and the server."""
         asking, self._asking = self._asking, None
         if asking is not None:
             await asking.close()
@@ -63,7 +63,7 @@ def _loaded(name: str) -> Script:
 
 
 def _provider(api: ModelApiName, server: ScriptedServer) -> HTTPProvider:
-    """A client of an API; it is imported for this alone."""
+    """Make the client of an API. The client's package is imported on first use."""
     if api == "messages":
         from ..anthropic import AnthropicProvider
 

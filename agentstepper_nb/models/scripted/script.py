@@ -1,6 +1,7 @@
-"""A script: rules that say what the model answers to which request, when, and what goes wrong.
+"""A script: an ordered list of rules, each with a condition, a reply and, if wanted, a fault.
 
-A tool call with malformed arguments is no fault of the way: write `ScriptedCall("tool", '{"half": ')`.
+Faults are failures of the connection or the service. For a tool call with malformed arguments, write
+`ScriptedCall("tool", '{"half": ')`.
 """
 
 from __future__ import annotations
@@ -24,72 +25,85 @@ from . import scripts
 
 @dataclass(frozen=True)
 class ErrorFault:
-    """Answer the first attempts at a request with an error, then the reply.
+    """Answer the first attempts at a request with an HTTP error, and later attempts with the reply.
 
-    Attempts are counted for each distinct request, so that two conversations each get theirs.
+    Attempts are counted per distinct request, so each conversation gets its own errors.
     """
 
     status: int = 503
     times: int | None = 1
-    """How many attempts are refused; None refuses every one."""
+    """The number of attempts that are refused; None: all of them."""
     retry_after: float = 0.001
-    """Seconds that the client is asked to wait before it tries again."""
+    """Seconds until the client should retry, sent in the `retry-after` headers."""
 
 
 @dataclass(frozen=True)
 class DisconnectFault:
-    """Break off in the middle of the answer."""
+    """End the response in the middle of the answer."""
 
     pieces_sent: int = 1
-    """Pieces that are still sent: a stream has one for each chunk, a whole answer two halves."""
+    """Pieces sent before the end. A stream has one piece per chunk; a JSON answer has two halves."""
     ends_cleanly: bool = False
-    """End as if all had been said: a stream that only lacks its end. Else the connection breaks."""
+    """Whether the response ends properly, but without the answer's end. False: the connection breaks."""
 
 
 @dataclass(frozen=True)
 class PauseFault:
-    """Pause in the middle of the answer until `server.gate(name).open()`."""
+    """Pause in the middle of the answer until a test calls `server.gate(name).open()`."""
 
     name: str
+    """The gate's name. Several rules may share a gate."""
     pieces_sent: int = 0
-    """Pieces that are sent before the pause, as for `DisconnectFault`."""
+    """Pieces sent before the pause, counted as in `DisconnectFault.pieces_sent`."""
 
 
 Fault = ErrorFault | DisconnectFault | PauseFault
 
 
 class PauseGate:
-    """Where answers with a `PauseFault` of one name wait, for code that runs beside the server."""
+    """Holds the answers that have a `PauseFault` of one name until a test opens the gate."""
 
     def __init__(self) -> None:
         self._reached = Event()
         self._opened = Event()
 
     def wait_reached(self, timeout: float | None = None) -> bool:
-        """Wait until an answer stands at the gate; False where none did in `timeout` seconds."""
+        """Wait until an answer has reached the gate.
+
+        Args:
+            timeout: Seconds to wait; None: no limit.
+
+        Returns:
+            Whether an answer reached the gate in time.
+        """
         return self._reached.wait(timeout)
 
     def open(self) -> None:
-        """Let the answers that wait, and all that come later, go on."""
+        """Open the gate: waiting answers and all later answers continue."""
         self._opened.set()
 
     def reach_and_wait(self) -> None:
-        """Stand at the gate until it is open."""
+        """Report that an answer has reached the gate, and block until the gate is open."""
         self._reached.set()
         self._opened.wait()
 
 
 class DisconnectFaultError(ConnectionError):
-    """A `DisconnectFault` breaks the connection here."""
+    """Raised between two pieces of an answer where a `DisconnectFault` breaks the connection."""
 
 
 def apply_fault(
     pieces: Iterable[bytes], fault: Fault | None, gates: Mapping[str, PauseGate]
 ) -> Iterator[bytes]:
-    """The pieces of an answer, as far and as fast as the fault lets them.
+    """Yield the pieces of an answer, and apply a fault between two of them.
+
+    Args:
+        pieces: The complete answer.
+        fault: The fault; None: the answer is unchanged.
+        gates: The gates, by the name that a `PauseFault` has.
 
     Raises:
-        BrokenOffError: The connection is to be broken.
+        DisconnectFaultError: The server must break the connection.
     """
     for index, piece in enumerate(pieces):
         match fault:
@@ -104,13 +118,15 @@ def apply_fault(
 
 @dataclass(frozen=True)
 class RequestCondition:
-    """A question about a request, and how it reads in a script."""
+    """A predicate of requests. Conditions combine with `&`, `|` and `~`."""
 
     text: str
+    """The condition as Python source, for error messages."""
     test: Callable[[ChatCompletionRequest], bool]
+    """The predicate; a pure function."""
 
     def __call__(self, request: ChatCompletionRequest) -> bool:
-        """Whether it holds for this request."""
+        """Evaluate the condition on a request."""
         return self.test(request)
 
     def __str__(self) -> str:
@@ -131,12 +147,12 @@ class RequestCondition:
 
 
 def find_turn(request: ChatCompletionRequest) -> int:
-    """The turn that a request asks for: how many of its messages are the assistant's."""
+    """Return a request's turn: the number of assistant messages in the request."""
     return sum(message.role == "assistant" for message in request.messages)
 
 
 def find_last_tool_result(request: ChatCompletionRequest, tool_name: str) -> str | None:
-    """What the newest call of a tool gave, as the agent told it; None where there was none."""
+    """Return the text of a tool's newest result in a request; None: the tool has no result."""
     calls = {call.id: call.function.name for message in request.messages for call in message.calls}
     for message in reversed(request.messages):
         if message.role == "tool" and calls.get(message.tool_call_id or "") == tool_name:
@@ -145,12 +161,16 @@ def find_last_tool_result(request: ChatCompletionRequest, tool_name: str) -> str
 
 
 def turn(number: int) -> RequestCondition:
-    """It is this turn, counted from 0."""
+    """Match requests of one turn, counted from 0."""
     return RequestCondition(f"turn({number})", lambda request: find_turn(request) == number)
 
 
 def says(role: str, pattern: str) -> RequestCondition:
-    """The newest message of a role contains a match of a regular expression.
+    """Match requests in which the newest message of a role matches a regular expression.
+
+    Args:
+        role: The message's role: `user`, `assistant`, `system` or `tool`.
+        pattern: The regular expression, searched for in the message's text.
 
     Raises:
         re.error: The pattern is not a regular expression.
@@ -165,7 +185,10 @@ def says(role: str, pattern: str) -> RequestCondition:
 
 
 def last_says(pattern: str) -> RequestCondition:
-    """The newest message, whoever speaks, contains a match of a regular expression.
+    """Match requests in which the newest message of any role matches a regular expression.
+
+    Args:
+        pattern: The regular expression, searched for in the message's text.
 
     Raises:
         re.error: The pattern is not a regular expression.
@@ -178,7 +201,11 @@ def last_says(pattern: str) -> RequestCondition:
 
 
 def tool_says(tool: str, pattern: str) -> RequestCondition:
-    """The newest result of a tool contains a match of a regular expression.
+    """Match requests in which a tool's newest result matches a regular expression.
+
+    Args:
+        tool: The tool's name.
+        pattern: The regular expression, searched for in the result's text.
 
     Raises:
         re.error: The pattern is not a regular expression.
@@ -193,29 +220,35 @@ def tool_says(tool: str, pattern: str) -> RequestCondition:
 
 
 def where(text: str, test: Callable[[ChatCompletionRequest], bool]) -> RequestCondition:
-    """A condition of your own; `text` stands for it where rules are listed."""
+    """Make a condition from a function.
+
+    Args:
+        text: The condition's description in error messages.
+        test: The predicate; a pure function of the request.
+    """
     return RequestCondition(f"where({text!r})", test)
 
 
-#: Holds for every request; for the last rule of a script.
+#: The condition that matches every request; for the last rule of a script.
 always = RequestCondition("always", lambda _: True)
 
 
-#: Characters of the newest message that an error shows.
+#: The most characters of a request's newest message in a `NoRuleMatchesError`.
 MAX_SHOWN_MESSAGE_CHARS = 200
 
 
 @dataclass(frozen=True)
 class ScriptedCall:
-    """The model calls a tool."""
+    """A tool call in a scripted reply."""
 
     tool: str
+    """The tool's name."""
     arguments: Mapping[str, Any] | str = field(default_factory=dict)
-    """A string is sent as it is, malformed JSON included."""
+    """The arguments. A string is sent unchanged, even if the string is malformed JSON."""
 
     @property
     def arguments_json(self) -> str:
-        """The arguments as the model writes them."""
+        """The arguments as JSON text."""
         if isinstance(self.arguments, str):
             return self.arguments
         return json.dumps(self.arguments, ensure_ascii=False)
@@ -223,54 +256,60 @@ class ScriptedCall:
 
 @dataclass(frozen=True)
 class ScriptedReply:
-    """What the model answers: a text, tool calls, or both."""
+    """The model's answer: a text, tool calls, or both."""
 
     text: str | None = None
+    """The answer's text; None: the answer has only tool calls."""
     calls: tuple[ScriptedCall, ...] = ()
+    """The tool calls, in order."""
 
 
 def say(text: str | None, *calls: ScriptedCall) -> ScriptedReply:
-    """A reply, as it reads in a rule: `say("Let me look.", Call("list_files"))`."""
+    """Make a reply: `say("Let me look.", ScriptedCall("list_files"))`."""
     return ScriptedReply(text, calls)
 
 
 @dataclass(frozen=True)
 class ScriptRule:
-    """Where `when` holds, the model answers `reply`."""
+    """A rule: the model answers a request that `when` matches with `reply`."""
 
     when: RequestCondition
+    """The condition of the request."""
     reply: (
         ScriptedReply
         | ScriptedCall
         | Callable[[ChatCompletionRequest], ScriptedReply | ScriptedCall]
     )
-    """A function is called with the request, and must be as pure as the rest."""
+    """The reply, or a pure function that makes the reply from the request."""
     fault: Fault | None = None
+    """A failure that happens before or during the answer."""
 
     def reply_to(self, request: ChatCompletionRequest) -> ScriptedReply:
-        """The reply to a request for which the rule holds."""
+        """Make the reply to a request that the rule matches."""
         reply = self.reply(request) if callable(self.reply) else self.reply
         return ScriptedReply(calls=(reply,)) if isinstance(reply, ScriptedCall) else reply
 
 
 class NoRuleMatchesError(LookupError):
-    """The script says nothing about a request: names the turn, what was seen, and the rules."""
+    """No rule of a script matches a request. The error names the turn, the newest message, the rules."""
 
 
 @dataclass(frozen=True)
 class Script:
-    """What a model says: the first rule that holds answers."""
+    """A scripted model: the first rule that matches a request makes the answer."""
 
     name: str
+    """The script's name; also the name of the model in the list of models."""
     rules: Sequence[ScriptRule]
+    """The rules, in order of precedence."""
     description: str = ""
-    """A line for people: what conversation this is for."""
+    """One line for people about the conversation that the script is for."""
 
     def rule_for(self, request: ChatCompletionRequest) -> ScriptRule:
-        """The first rule that holds.
+        """Return the first rule that matches a request.
 
         Raises:
-            NoRuleMatchesError: None does.
+            NoRuleMatchesError: No rule matches.
         """
         for rule in self.rules:
             if rule.when(request):
@@ -295,17 +334,17 @@ class Script:
         )
 
 
-#: A folder of scripts that messages may name, each by its file's name without `.py`.
+#: The environment variable with a folder of scripts. A script's name is its file's name without `.py`.
 SCRIPTS_VARIABLE: Final = "AGENTSTEPPER_SCRIPTS"
 
 
 def list_named_scripts() -> tuple[str, ...]:
-    """The scripts that may be named without a path: the built-in ones, and those of the environment."""
+    """List the names of scripts: built-in scripts, then those in the folder of `SCRIPTS_VARIABLE`."""
     return (*list_builtin_scripts(), *_own_scripts())
 
 
 def list_builtin_scripts() -> tuple[str, ...]:
-    """The names of the scripts that ship with the package."""
+    """List the names of the scripts that ship with the package."""
     return tuple(module.name for module in pkgutil.iter_modules(scripts.__path__))
 
 
@@ -313,11 +352,11 @@ def load_script(name: str) -> Script:
     """Load a script.
 
     Args:
-        name: A name of `list_named_scripts`, or the path of a Python file; each file is run,
-            and names its script `script`.
+        name: A name of `list_named_scripts`, or the path of a Python file. The file is executed, and
+            must define a variable `script`.
 
     Raises:
-        ValueError: There is no such script, or the file has no `script`; says which there are.
+        ValueError: There is no such script or file, or the file defines no `script`.
     """
     if name in list_builtin_scripts():
         script = import_module(f"{scripts.__name__}.{name}").script
@@ -334,6 +373,6 @@ def load_script(name: str) -> Script:
 
 
 def _own_scripts() -> dict[str, Path]:
-    """The files of the folder that the environment names."""
+    """Return the files in the folder of `SCRIPTS_VARIABLE`, by the script's name."""
     folder = os.environ.get(SCRIPTS_VARIABLE)
     return {each.stem: each for each in sorted(Path(folder).glob("*.py"))} if folder else {}

@@ -1,7 +1,7 @@
-"""The model behind the server: a request's bytes in, an answer in the request's API out.
+"""The model behind the server: the bytes of a request in, an answer in the request's API out.
 
-A script knows Chat Completions alone: what comes in another API goes through the one conversation into
-that, so that a rule that holds in one holds in all.
+Rules see Chat Completions requests only. Requests of other APIs are converted first, so that one
+script answers all APIs.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from .script import (
 
 
 def hash_request(request: ChatCompletionRequest) -> str:
-    """A hash of the request, from which ids are made; a stream of the same answer has the same."""
+    """Hash a request, to derive ids. Streamed and unstreamed requests have the same hash."""
     return blake2b(encode_request_for_hash(request), digest_size=12).hexdigest()
 
 
 def make_completion(rule: ScriptRule, request: ChatCompletionRequest) -> ChatCompletion:
-    """The completion that a rule gives to a request.
+    """Make the completion with which a rule answers a request.
 
     Raises:
-        Exception: Whatever the rule's own function raises.
-        TypeError: Arguments of a call that JSON can't carry.
+        Exception: Any error of the rule's own function.
+        TypeError: The arguments of a call can't be encoded as JSON.
     """
     reply, key = rule.reply_to(request), hash_request(request)
     calls = tuple(
@@ -85,27 +85,28 @@ def _tokens(message: ChatCompletionMessage) -> int:
 
 
 def _count(text: str) -> int:
-    """Words and signs: no tokenizer's count, but steady, and near enough to look at."""
+    """Estimate the tokens of a text: the number of words and punctuation marks."""
     return len(re.findall(r"\w+|[^\w\s]", text))
 
 
 @dataclass(frozen=True)
 class ModelApi:
-    """One way to ask a model over HTTP."""
+    """The codec of one HTTP API of models."""
 
     decode_request: Callable[[bytes], chat_completions.ChatCompletionRequest]
-    """Raises a ValueError that says what is wrong."""
+    """Decode a request's body. Raises a ValueError if the body is invalid."""
     encode_response: Callable[[chat_completions.ChatCompletion], bytes]
+    """Encode an answer as one JSON body."""
     encode_events: Callable[
         [chat_completions.ChatCompletion, chat_completions.ChatCompletionRequest], Iterator[bytes]
     ]
-    """The events of a stream, each framed."""
+    """Encode an answer as server-sent events, one `bytes` object per event."""
     encode_error: Callable[[int, chat_completions.ApiError], bytes]
-    """The body of an error answer of that status."""
+    """Encode the body of an error response with an HTTP status."""
 
 
 class _Streaming(msgspec.Struct):
-    """What of a request's body is no part of the question."""
+    """The field of a request's body that other decoders drop."""
 
     stream: bool | None = False
 
@@ -116,7 +117,7 @@ _streaming = msgspec.json.Decoder(_Streaming)
 def _reader(
     decode: Callable[[bytes], ModelRequest],
 ) -> Callable[[bytes], chat_completions.ChatCompletionRequest]:
-    """Read requests of another API as those of chat completions."""
+    """Make a decoder that converts requests of another API to Chat Completions requests."""
 
     def read(body: bytes) -> chat_completions.ChatCompletionRequest:
         question = chat_completions.decode_request(
@@ -142,7 +143,7 @@ CHAT_COMPLETIONS: Final = ModelApi(
     encode_error=lambda status, error: chat_completions.encode_error(error),
 )
 
-#: By the path that is asked.
+#: The APIs, by the path of their URL.
 APIS: Final = {
     "/v1/chat/completions": CHAT_COMPLETIONS,
     "/v1/responses": ModelApi(
@@ -164,37 +165,43 @@ _log = logging.getLogger(__name__)
 
 JSON_TYPE = "application/json"
 
-#: Exchanges that are kept for whoever asks.
+#: The most exchanges that `ScriptedModel.exchanges` holds; older ones are dropped.
 MAX_EXCHANGES = 200
 
 
 @dataclass(frozen=True)
 class ScriptedResponse:
-    """What to send back."""
+    """An HTTP response of the scripted model."""
 
     status: int
+    """The HTTP status."""
     pieces: Iterable[bytes]
-    """The body; asking for the next piece may wait at a gate, or raise `DisconnectFaultError`."""
+    """The body. The iterator may block at a `PauseGate`, or raise `DisconnectFaultError`."""
     content_type: str = JSON_TYPE
+    """The `content-type` header."""
     headers: Mapping[str, str] = field(default_factory=dict)
+    """Further headers."""
 
 
 @dataclass(frozen=True)
 class ScriptedExchange:
-    """A question that came, and how it was answered."""
+    """One request to a scripted server, with the status of the response."""
 
     body: bytes
+    """The request's body, as the client sent it."""
     status: int
+    """The HTTP status of the response."""
     path: str = "/v1/chat/completions"
+    """The request's path."""
 
     @property
     def json(self) -> Any:
-        """The request's body, decoded; as the client sent it, unknown fields included."""
+        """The request's body as decoded JSON, including fields that the server ignores."""
         return json.loads(self.body)
 
 
 class ScriptedModel:
-    """Answers requests by a script; may be asked from many threads."""
+    """Answers requests by a script. Thread-safe."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -206,19 +213,24 @@ class ScriptedModel:
 
     @property
     def exchanges(self) -> list[ScriptedExchange]:
-        """What was asked so far, oldest first; the newest `MAX_EXCHANGES` of it."""
+        """The newest `MAX_EXCHANGES` exchanges, oldest first."""
         with self._lock:
             return list(self._exchanges)
 
     def list_models(self) -> ScriptedResponse:
-        """The answer to `GET /v1/models`; any other model's name is answered as well."""
+        """Answer `GET /v1/models` with the script's name. Requests may use any other model name too."""
         model = chat_completions.ModelInfo(self.script.name, created=0, owned_by="agentstepper_nb")
         return ScriptedResponse(
             200, [chat_completions.encode_json(chat_completions.ModelList((model,)))]
         )
 
     def answer(self, path: str, body: bytes) -> ScriptedResponse:
-        """The answer to `POST` of one of the APIs' paths; what goes wrong is an answer too."""
+        """Answer a `POST` request. An invalid request or a failed script gets an error response.
+
+        Args:
+            path: The request's path, a key of `APIS`.
+            body: The request's body.
+        """
         answer = self._answer(APIS[path], body)
         with self._lock:
             self._exchanges.append(ScriptedExchange(body, answer.status, path))
@@ -281,15 +293,15 @@ def make_error_response(
     headers: Mapping[str, str] | None = None,
     api: ModelApi = CHAT_COMPLETIONS,
 ) -> ScriptedResponse:
-    """An error in an API's own form.
+    """Make an error response in the format of an API.
 
     Args:
         status: The HTTP status.
-        message: What is wrong and what to do, for a person.
-        param: The field of the request that it is about.
-        code: A word for programs.
-        headers: By default clients are told that trying again is of no use.
-        api: Whose form.
+        message: The error and its remedy, for a person.
+        param: The request's field that caused the error.
+        code: The error's code, for programs.
+        headers: Further headers. None: `x-should-retry: false`, so that clients don't retry.
+        api: The API whose error format is used.
     """
     kind = "invalid_request_error" if status < 500 else "server_error"
     body = api.encode_error(status, chat_completions.ApiError(message, kind, param, code))

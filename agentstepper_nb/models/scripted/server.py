@@ -1,4 +1,4 @@
-"""The server: a script over HTTP/1.1 on this machine, in the APIs that models are asked by."""
+"""An HTTP/1.1 server on 127.0.0.1 that answers model requests from a script."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from .scripted_model import (
 
 _log = logging.getLogger(__name__)
 
-#: Bytes of a request's body that are accepted.
+#: The largest accepted body of a request, in bytes.
 MAX_BODY_BYTES = 64 * 1024 * 1024
 
-#: Each path, and the one method it answers.
+#: The HTTP method of each path.
 METHODS = dict.fromkeys(APIS, "POST") | {"/v1/models": "GET"}
 
 
 class ScriptHTTPServer(ThreadingHTTPServer):
-    """One thread a connection; all of them end with the server."""
+    """Serves each connection on a thread of its own; all threads end with the server."""
 
     request_queue_size = 128
     daemon_threads = True  # a server that nobody closed doesn't keep the interpreter alive
@@ -42,7 +42,7 @@ class ScriptHTTPServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), ScriptRequestHandler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection on a thread that is known until it ends."""
+        """Serve a connection on a new thread, and register the thread until it ends."""
         thread = Thread(
             target=self.process_request_thread,
             args=(request, client_address),
@@ -54,7 +54,7 @@ class ScriptHTTPServer(ThreadingHTTPServer):
         thread.start()
 
     def break_connections(self) -> None:
-        """Break all connections, idle or busy; the loop has ended."""
+        """Break all connections, idle or busy. Call after `serve_forever` has returned."""
         for connection in list(self._connections.values()):
             with suppress(OSError):  # it ended by itself
                 connection.shutdown(socket.SHUT_RDWR)
@@ -65,13 +65,13 @@ class ScriptHTTPServer(ThreadingHTTPServer):
             thread.join()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log what failed; a client that goes away is no failure."""
+        """Log the error of a request. A client that disconnects isn't an error."""
         if not isinstance(sys.exception(), ConnectionError):
             _log.exception("a request from %s failed", client_address)
 
 
 class ScriptRequestHandler(BaseHTTPRequestHandler):
-    """Reads requests and sends answers, for one connection."""
+    """Reads the requests of one connection and sends the responses."""
 
     server: ScriptHTTPServer
     protocol_version = "HTTP/1.1"
@@ -84,7 +84,7 @@ class ScriptRequestHandler(BaseHTTPRequestHandler):
         self._send(self._misdirected("GET") or self.server.model.list_models())
 
     def do_POST(self) -> None:
-        """Answer a question, in the API of its path."""
+        """Answer a model request in the API of the request's path."""
         body = self._read_body()
         if body is not None:
             misdirected = self._misdirected("POST")
@@ -92,7 +92,7 @@ class ScriptRequestHandler(BaseHTTPRequestHandler):
 
     @property
     def _where(self) -> str:
-        """The path that is asked, without its query."""
+        """The request's path without its query string."""
         return self.path.partition("?")[0]
 
     def _misdirected(self, method: str) -> ScriptedResponse | None:
@@ -127,7 +127,7 @@ class ScriptRequestHandler(BaseHTTPRequestHandler):
         return body
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Refuse what is not a request, in the API's form, and close: the rest can't be read."""
+        """Answer an invalid HTTP request with an error response, and close the connection."""
         answer = make_error_response(code, message or self.responses[code][0], code="bad_request")
         self.close_connection = True
         self._send(answer)
@@ -153,20 +153,20 @@ class ScriptRequestHandler(BaseHTTPRequestHandler):
             self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Log a line a request."""
+        """Log one line per request."""
         _log.info(format, *args)
 
 
 class ScriptedServer:
-    """Serves a script on 127.0.0.1, on threads of its own, until it is closed.
+    """Serves a script on 127.0.0.1, on threads of its own, until `close` is called.
 
-    It answers OpenAI's `POST /v1/chat/completions` and `POST /v1/responses` and Anthropic's
-    `POST /v1/messages`, as JSON and as streams, and `GET /v1/models`. It asks for no key. Use it as a
-    context manager, or call `start` and `close`.
+    The server answers OpenAI's `POST /v1/chat/completions` and `POST /v1/responses` and Anthropic's
+    `POST /v1/messages`, as JSON and as streams, and `GET /v1/models`. The server accepts any API key.
+    Use the server as a context manager, or call `start` and `close`.
 
     Args:
-        script: What the model says.
-        port: Where to listen; 0 takes a free port.
+        script: The script that answers.
+        port: The port to listen on; 0: a free port.
     """
 
     def __init__(self, script: Script, *, port: int = 0) -> None:
@@ -177,7 +177,7 @@ class ScriptedServer:
 
     @property
     def base_url(self) -> str:
-        """What clients take as OPENAI_BASE_URL.
+        """The base URL for OpenAI's clients, as in OPENAI_BASE_URL.
 
         Raises:
             RuntimeError: The server is not started.
@@ -186,7 +186,7 @@ class ScriptedServer:
 
     @property
     def root_url(self) -> str:
-        """What clients take as ANTHROPIC_BASE_URL: they add the `/v1` themselves.
+        """The base URL for Anthropic's clients, as in ANTHROPIC_BASE_URL; without `/v1`.
 
         Raises:
             RuntimeError: The server is not started.
@@ -197,22 +197,22 @@ class ScriptedServer:
 
     @property
     def exchanges(self) -> list[ScriptedExchange]:
-        """The requests that came and how they were answered, oldest first."""
+        """The newest requests with the status of their responses, oldest first."""
         return self._model.exchanges
 
     def gate(self, name: str) -> PauseGate:
-        """The gate where answers with `PauseFault(name)` wait.
+        """Return the gate that holds the answers with `PauseFault(name)`.
 
         Raises:
-            KeyError: No rule holds there.
+            KeyError: No rule of the script has a `PauseFault` of this name.
         """
         return self._model.gates[name]
 
     def start(self) -> Self:
-        """Listen; returns when clients can connect. Started already, it does nothing.
+        """Start the server; clients can connect when `start` returns. A second call does nothing.
 
         Raises:
-            OSError: The port is taken.
+            OSError: The port is in use.
         """
         if self._http is None:
             self._http = ScriptHTTPServer(self._port, self._model)
@@ -226,7 +226,7 @@ class ScriptedServer:
         return self
 
     def close(self) -> None:
-        """Stop listening, break what is connected, open the gates, and wait for the threads."""
+        """Stop listening, break all connections, open the gates, and wait for the threads."""
         http, thread, self._http, self._thread = self._http, self._thread, None, None
         if http is None or thread is None:
             return

@@ -37,7 +37,7 @@ from ...rpc.service_client import ServiceClient
 from .actions import decode_statuses, find_enum_member
 from .pages import read_pages
 
-#: Says of a session's snapshot whether it is as one waits for.
+#: A condition on a session's snapshot, for `wait`.
 Predicate = Callable[[AgentState], bool]
 
 

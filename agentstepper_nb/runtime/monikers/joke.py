@@ -21,13 +21,13 @@ _SYSTEM: Final = (
 
 
 class JokeConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a teller of jokes is created with.
+    """The configuration of the moniker `joke`.
 
     Args:
-        subject: What its jokes are on.
+        subject: The subject of the jokes.
         interval_s: Seconds between two jokes.
-        provider: Who serves the model. As it stands it needs no network and no key.
-        model: The model's name there.
+        provider: The model's provider. The default needs no network and no key.
+        model: The model's name at the provider.
     """
 
     subject: NonEmptyText = "agents"
@@ -37,14 +37,14 @@ class JokeConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class JokeState(Struct, frozen=True, kw_only=True):
-    """Its state: what the jokes are on, and how many were told."""
+    """The state of the moniker `joke`: the subject, and the number of jokes told."""
 
     subject: str
     count: int = 0
 
 
 class JokeMoniker(ModelMoniker[JokeConfig]):
-    """Tells a joke a step."""
+    """Tells one joke per step."""
 
     name: ClassVar[str] = "joke"
     stop_on_done: ClassVar[bool] = False

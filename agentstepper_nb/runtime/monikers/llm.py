@@ -1,4 +1,4 @@
-"""`llm`: any step that a model can do. It is told the task and the frame, and answers with a frame."""
+"""The moniker `llm`: a model gets the task and the step's input frame, and answers with a frame."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ _REPAIR_PROMPT: Final = (
 
 
 class LlmConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What it is created with.
+    """The configuration of the moniker `llm`.
 
     Args:
-        task: What is to be done, for the model.
-        provider: Who serves the model, as `--provider` has it.
-        model: The model's name there.
-        max_tokens: The longest answer.
-        temperature: As the model's API has it.
+        task: The task, for the model.
+        provider: The model's provider, as `--provider` takes it.
+        model: The model's name at the provider.
+        max_tokens: The most tokens of an answer.
+        temperature: The temperature, as the model's API defines it.
         interval_s: Seconds between two steps.
         first_step: The first step's name.
     """
@@ -78,12 +78,12 @@ class LlmConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class LlmStepContext:
-    """What is done, and who does it.
+    """The task of a step, and the model that executes it.
 
     Args:
         config: The task and the model.
-        provider: Serves it.
-        dbg: The debugger that sees each question; None for none.
+        provider: The model's provider.
+        dbg: The AgentStepper that traces each query; None: queries aren't traced.
     """
 
     config: LlmConfig
@@ -92,14 +92,14 @@ class LlmStepContext:
 
 
 async def run_moniker_step(frame: FrameIn, task: LlmStepContext) -> FrameOut:
-    """Do a step by asking a model. An answer that is no frame it may repair, once.
+    """Execute a step by querying a model. The model may repair an invalid frame once.
 
     Args:
-        frame: What the step is given.
-        task: What is done, and who does it.
+        frame: The step's input frame.
+        task: The task and the model.
 
     Raises:
-        StepFrameError: The repaired answer is none either.
+        StepFrameError: The repaired answer isn't a valid frame either.
         ModelError: The model gave no answer.
     """
     messages: tuple[ChatMessage, ...] = (UserMessage(content=_as_text(frame)),)

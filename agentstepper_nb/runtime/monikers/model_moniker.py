@@ -1,4 +1,4 @@
-"""What monikers share that ask a model: a config, a provider, and a question that can be stepped."""
+"""The base of monikers that query a model: configuration, provider, and queries that can be stepped."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def decode_config(config: Any, kind: type[Config]) -> Config:
 
 
 class ModelConfig(Protocol):
-    """What a moniker is created with that asks a model."""
+    """The configuration of a moniker that queries a model."""
 
     @property
     def provider(self) -> str:
-        """Who serves the model, as `--provider` has it."""
+        """The name of the model's provider, as `--provider` takes it."""
 
     @property
     def model(self) -> str:
@@ -79,7 +79,7 @@ class ModelMoniker(Moniker, Generic[C]):
         check_provider(checked.provider, checked.model)
 
     def provider(self) -> ModelProvider:
-        """What serves the model, opened with the first question."""
+        """The model's provider, made on the first query."""
         if self._provider is None:
             provider = open_provider(self._config.provider, self._config.model)
             self._provider = self.task.limit_calls(provider)
@@ -141,19 +141,19 @@ async def query_model(
     idle_timeout_s: float = IDLE_TIMEOUT_S,
     on_event: Callable[[AgentEvent], object] | None = None,
 ) -> AssistantMessage:
-    """Ask once. What is in force after a person's edits is what is sent and given back.
+    """Query a model once. A person's edits of the request and the answer take effect.
 
     Args:
-        provider: Whom to ask.
-        request: The question.
-        dbg: The debugger that sees it; None for none.
-        idle_timeout_s: Seconds that the model may say nothing.
-        on_event: Called with each event of the model's answer as it comes, before a person may edit it.
+        provider: The model's provider.
+        request: The request.
+        dbg: The AgentStepper that traces the query; None: the query isn't traced.
+        idle_timeout_s: The most seconds for which the model may send nothing.
+        on_event: Called with each event of the model's answer, before a person may edit the answer.
 
     Raises:
-        ModelError: There is no answer, or a person's edit is none.
+        ModelError: There is no answer, or a person's edit isn't a valid answer.
         ToolDeniedError: A person denied the query.
-        InjectedError: A person let it fail.
+        InjectedError: A person raised an exception in place of the query.
     """
     if dbg is None:
         return (await _stream_answer(provider, request, idle_timeout_s, on_event)).message

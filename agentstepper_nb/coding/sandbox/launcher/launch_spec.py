@@ -1,4 +1,4 @@
-"""What the agent tells the launcher. Imported for types alone: `typing` is slow to import."""
+"""The launcher's input. Imported only for type checking, since `typing` is slow to import."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import NotRequired, TypedDict
 
 
 class LandlockRules(TypedDict):
-    """What a command is granted; all else of what is handled is refused.
+    """The Landlock rules of a command. Handled rights that aren't granted are refused.
 
     Args:
-        files: The rights on files that are handled.
-        network: The rights on the network that are handled.
-        scopes: What is only reached within the sandbox.
-        grants: Paths without links, with the rights on each and on all below it.
+        files: The handled rights on files.
+        network: The handled rights on the network.
+        scopes: The scopes that are limited to the sandbox.
+        grants: Paths with symbolic links resolved, with the rights on each path and all paths below.
     """
 
     files: int
@@ -22,19 +22,19 @@ class LandlockRules(TypedDict):
 
 
 class LaunchSpec(TypedDict):
-    """How one command is started, as `marshal` carries it.
+    """The start of one command, encoded with `marshal`.
 
     Args:
         program: The program's path; the launcher searches no PATH.
-        argv: What the program is given, its own name first.
-        parent_death_fd: The descriptor of a pipe's read end; all ends when the pipe's last writer
-            is gone.
-        pass_fds: Descriptors beside the standard streams that the program inherits.
-        grace_s: Seconds that programs have to end by themselves after SIGTERM.
+        argv: The program's arguments, beginning with the program's name.
+        parent_death_fd: The descriptor of a pipe's read end. The command is killed when the pipe's last
+            writer is closed.
+        pass_fds: Descriptors besides the standard streams that the program inherits.
+        grace_s: Seconds for programs to end after SIGTERM.
         cgroups: Folders of control groups that the command joins.
-        rlimits: Resources as `resource` numbers them, with the most that the command may use.
-        landlock: What the command is granted. With it capabilities are dropped.
-        seccomp: The filter of its system calls.
+        rlimits: The limits of the command, by the numbers of `resource`.
+        landlock: The command's Landlock rules. With rules, capabilities are dropped.
+        seccomp: The filter of the command's system calls.
     """
 
     program: str

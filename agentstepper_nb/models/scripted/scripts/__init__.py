@@ -1,4 +1,4 @@
-"""Scripts that come with the package; each module has one, named `script`.
+"""The built-in scripts; each module defines one, named `script`.
 
 Imports what `models` may.
 Begin reading in `fix_tests`.

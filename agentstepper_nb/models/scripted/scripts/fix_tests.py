@@ -1,9 +1,9 @@
-"""What the model says to `examples/fix_tests.py`, and to `agentstepper code` in that example's project.
+"""The scripted model of `examples/fix_tests.py`, and of `agentstepper code` in that example's project.
 
-It runs the tests, reads the code, writes a fix that looks right and isn't, runs the tests again,
-and says honestly how it ended. A person who corrects the arguments of `write_file` (the coding agent's
-`edit_file`) in the debugger, `GUESSED_LINE` to `RIGHT_LINE`, sees the tests go green; so does one who
-names cents in the prompt. One who asks it to "only list the files" gets a list.
+The model runs the tests, reads the code, writes a plausible but wrong fix, runs the tests again, and
+reports the result. The tests pass if a person corrects the arguments of `write_file` (the coding agent's
+`edit_file`) in the debugger, from `GUESSED_LINE` to `RIGHT_LINE`, or if the prompt mentions cents. A
+prompt that says "only list the files" gets a list of files.
 """
 
 import json
@@ -26,14 +26,14 @@ from agentstepper_nb.models.scripted import (
 
 FILE_NAME = "cart.py"
 
-#: The line of the sample project that is wrong, the model's guess, and what a person makes of it.
+#: The wrong line of the sample project, the model's wrong fix, and the right fix.
 WRONG_LINE = "    return sum(price * quantity for price, quantity in items)"
 GUESSED_LINE = "    return round(sum(price * quantity for price, quantity in items))"
 RIGHT_LINE = "    return round(sum(price * quantity for price, quantity in items), 2)"
 
 
 def has_tool(name: str) -> RequestCondition:
-    """The model is offered a tool of this name."""
+    """Match requests that offer a tool of this name."""
     return where(
         f"has {name}",
         lambda request: any(tool["function"]["name"] == name for tool in request.tools or ()),
@@ -44,7 +44,7 @@ has_edit_tool = has_tool("edit_file")
 
 
 def run_tests(text: str) -> Callable[[ChatCompletionRequest], ScriptedReply]:
-    """Say something and run the tests, by the tool that there is."""
+    """Reply with a text and a call that runs the tests, by whichever tool the request offers."""
     command = ScriptedCall("run_command", {"command": "python -m pytest -q"})
     return lambda request: say(
         text, command if has_edit_tool(request) else ScriptedCall("run_tests")
@@ -52,19 +52,19 @@ def run_tests(text: str) -> Callable[[ChatCompletionRequest], ScriptedReply]:
 
 
 def write_wrong_fix(request: ChatCompletionRequest) -> ScriptedReply:
-    """Write a fix that rounds to whole numbers."""
+    """Reply with a wrong fix, which rounds to whole numbers."""
     return say("The sum of floats isn't rounded. I round it.", rewrite_line(request, GUESSED_LINE))
 
 
 def write_right_fix(request: ChatCompletionRequest) -> ScriptedReply:
-    """Write the right fix."""
+    """Reply with the right fix, which rounds to cents."""
     return say(
         "The sum of floats isn't rounded. I round it to cents.", rewrite_line(request, RIGHT_LINE)
     )
 
 
 def rewrite_line(request: ChatCompletionRequest, line: str) -> ScriptedCall:
-    """Change the one line: in the file, or in what was read of it, which is written anew."""
+    """Replace the wrong line: with `edit_file`, or by writing the whole file with `write_file`."""
     if has_edit_tool(request):
         return ScriptedCall("edit_file", {"path": FILE_NAME, "old": WRONG_LINE, "new": line})
     code = find_last_tool_result(request, "read_file") or ""
@@ -74,7 +74,7 @@ def rewrite_line(request: ChatCompletionRequest, line: str) -> ScriptedCall:
 
 
 def reply_with_files(request: ChatCompletionRequest) -> ScriptedReply:
-    """Say which files there are."""
+    """Reply with the names of the files."""
     listed = find_last_tool_result(request, "list_files") or ""
     files = json.loads(listed)["entries"] if has_edit_tool(request) else listed.split()
     return say(f"There are {len(files)} files: {', '.join(files)}.")

@@ -1,6 +1,6 @@
-"""What the model says to the moniker `joke` where nobody names another: jokes, offline, without a key.
+"""The default model of the moniker `joke`: jokes, offline, without an API key.
 
-It is asked for “joke number 3 about cats”, and tells the third that it knows, of cats.
+A prompt for “joke number 3 about cats” gets the third of `JOKES`, about cats.
 """
 
 import re
@@ -23,7 +23,7 @@ _JOKE_REQUEST = re.compile(r"joke number (\d+) about (.+?)\.?\s*$", re.IGNORECAS
 
 
 def tell_joke(request: ChatCompletionRequest) -> ScriptedReply:
-    """Tell the joke that is asked for."""
+    """Reply with the joke whose number and subject the prompt names."""
     asked = [message.text for message in request.messages if message.role == "user"]
     found = _JOKE_REQUEST.search(asked[-1])
     number, subject = (int(found[1]), found[2]) if found else (1, "nothing in particular")
