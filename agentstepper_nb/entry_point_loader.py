@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterable
-from importlib.metadata import EntryPoint, entry_points
+from functools import lru_cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 from .errors import CommandError
@@ -30,7 +33,7 @@ class EntryPointLoader(Generic[T]):
 
     def names(self) -> list[str]:
         """The names that there are, sorted."""
-        return sorted({point.name for point in entry_points(group=self._group)})
+        return sorted({point.name for point in _find_points(self._group)})
 
     def find(self, name: str, known: Iterable[str] = ()) -> T:
         """The object of a name.
@@ -43,7 +46,7 @@ class EntryPointLoader(Generic[T]):
             CommandError: `invalid_message`: there is none of that name, which says those that there are;
                 or it can't be used, which says why.
         """
-        for point in entry_points(group=self._group):
+        for point in _find_points(self._group):
             if point.name == name:
                 return self._loaded(point)
         names = ", ".join([*known, *(each for each in self.names() if each not in known)])
@@ -53,7 +56,7 @@ class EntryPointLoader(Generic[T]):
     def load_all(self) -> dict[str, T]:
         """Every object that can be used, by its name."""
         found: dict[str, T] = {}
-        for point in sorted(entry_points(group=self._group), key=lambda point: point.name):
+        for point in sorted(_find_points(self._group), key=lambda point: point.name):
             try:
                 found.setdefault(point.name, self._loaded(point))
             except CommandError:
@@ -67,7 +70,7 @@ class EntryPointLoader(Generic[T]):
             handler: Called with the name and the object.
             log: Gets what failed.
         """
-        for point in entry_points(group=self._group):
+        for point in _find_points(self._group):
             try:
                 made = point.load()
                 self._check(made)
@@ -89,6 +92,24 @@ class EntryPointLoader(Generic[T]):
     def _unusable(self, point: EntryPoint, why: str) -> CommandError:
         text = f"The {self._kind} {point.name!r}, which is {point.value}, can't be used: {why}"
         return CommandError("invalid_message", text)
+
+
+def _find_points(group: str) -> EntryPoints:
+    """The entry points of a group. The metadata of all packages is read again where one came or went."""
+    return _read_points(group, tuple((path, _read_time(path)) for path in sys.path))
+
+
+@lru_cache(maxsize=32)
+def _read_points(group: str, folders: tuple[tuple[str, int], ...]) -> EntryPoints:
+    return entry_points(group=group)
+
+
+def _read_time(path: str) -> int:
+    """When a folder was changed, in ns; 0: there is none."""
+    try:
+        return Path(path).stat().st_mtime_ns  # "": the current folder
+    except OSError:
+        return 0
 
 
 def _short(word: str) -> str:

@@ -248,11 +248,11 @@ def test_other_packages_bring_monikers_and_one_that_fails_hinders_no_other(
         _Theirs("value", 3),
     ]
 
-    def entry_points(group: str) -> list[Any]:
+    def find_points(group: str) -> list[Any]:
         assert group == "agentstepper_nb.monikers"
         return points
 
-    monkeypatch.setattr(entry_point_loader, "entry_points", entry_points)
+    monkeypatch.setattr(entry_point_loader, "_find_points", find_points)
     assert registry.load_monikers() == {"class": JokeMoniker, "function": _make}
     registry.check_config("function", {"anything": "goes"})  # a function says so where it is called
     for name, why in (("broken", "no such module"), ("other", "neither"), ("value", "neither")):
