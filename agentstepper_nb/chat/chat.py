@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from ..discover import data_dir as default_data_dir
 from ..errors import CommandError
@@ -32,9 +32,6 @@ from .connector import InterpreterABC
 from .event_feed import EventFeed, Listener
 from .service import ChatRight, ChatService, MessageDeduplicator
 
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
-
 #: What answers in a chat: a connector, the name of an installed one, or a function.
 Agent = InterpreterABC | Callable[..., Any] | str
 
@@ -55,14 +52,12 @@ class Chat:
         agents: The agents that answer: functions, connectors, or names of installed connectors, as
             `"coding"`. For a named connector, the environment variables `AGENTSTEPPER_MODEL` and
             `AGENTSTEPPER_PROVIDER` choose the model.
-        default_agent: The name of the agent that gets messages which name no agent; None: the first
-            agent.
+        default_agent: The agent that gets messages which name no agent; None: the first agent.
         title: The conversation's title; "": the first message becomes the title.
         workspace: The agents' working folder. Its images and files may be shown.
         allowed_paths: Further folders whose images and files may be shown.
         auto_chat: Whether the agent goes on by itself after an answer.
-        auto_chat_max: The most turns that the agent goes on by itself until somebody sends a
-            message.
+        auto_chat_max: The most turns that the agent goes on by itself until somebody writes.
         window: How many earlier messages an agent gets beside the one that it answers.
         debugger: Whether to look for a debugger.
         step: Whether the run in the debugger begins by stepping.
@@ -92,28 +87,25 @@ class Chat:
         store: bool = True,
     ) -> None:
         from .connectors.registry import make_chat_agent
+        from .interpreter import Interpreter
 
         connectors = [make_chat_agent(agent) for agent in agents]
         roots = [] if workspace is None else [Path(workspace).expanduser().resolve()]
         folder = default_data_dir() if data_dir is None else Path(data_dir).expanduser()
-
-        def make() -> Interpreter:
-            from .interpreter import Interpreter
-
-            return Interpreter(
-                connectors,
-                default_agent=default_agent,
-                data_dir=folder,
-                workspace=roots[0] if roots else None,
-                allowed=AllowedPaths([*roots, *allowed_paths]),
-                auto_chat=auto_chat,
-                auto_chat_max=auto_chat_max,
-                window=window,
-                debugger=debugger,
-                step=step,
-                store=store,
-            )
-
+        make = partial(
+            Interpreter,
+            connectors,
+            default_agent=default_agent,
+            data_dir=folder,
+            workspace=roots[0] if roots else None,
+            allowed=AllowedPaths([*roots, *allowed_paths]),
+            auto_chat=auto_chat,
+            auto_chat_max=auto_chat_max,
+            window=window,
+            debugger=debugger,
+            step=step,
+            store=store,
+        )
         self._thread = ChatThread(make, folder, self._thread_limits)
         self._interpreter = self._thread.interpreter
         self._deduplicator = MessageDeduplicator()
@@ -183,7 +175,7 @@ class Chat:
 
     @auto_chat.setter
     def auto_chat(self, on: bool) -> None:
-        self._set(auto_chat=on)
+        self._thread.call(partial(self._interpreter.update_session, self.session_id, auto_chat=on))
 
     @property
     def auto_chat_max(self) -> int:
@@ -192,7 +184,9 @@ class Chat:
 
     @auto_chat_max.setter
     def auto_chat_max(self, turns: int) -> None:
-        self._set(auto_chat_max=turns)
+        self._thread.call(
+            partial(self._interpreter.update_session, self.session_id, auto_chat_max=turns)
+        )
 
     # ---- how it is ----------------------------------------------------------------------------------
 
@@ -280,8 +274,7 @@ class Chat:
         """Show this conversation in a backend; see `Backend.receive`.
 
         Args:
-            backend: A backend, or a function that is called with each event on the chat's event
-                loop.
+            backend: A backend, or a function that is called with each event, on the chat's loop.
 
         Returns:
             A function that detaches the backend.
@@ -311,8 +304,7 @@ class Chat:
         The first read of the address makes the chat reachable.
 
         Raises:
-            DiscoveryError: No debugger was found whose port the programs could use, or several
-                were.
+            DiscoveryError: No debugger with a port that programs can use was found, or several.
             ConnectionLostError: The debugger can't be reached, or refuses this chat.
         """
         return self._thread.wait(self._thread.remote_access().open)
@@ -394,14 +386,6 @@ class Chat:
     def _turn_to(self, mirror: SessionMirror) -> None:
         before, self._mirror = self._mirror, mirror
         self._thread.call(before.close)
-
-    def _set(self, *, auto_chat: bool | None = None, auto_chat_max: int | None = None) -> None:
-        session = self.session_id
-        self._thread.call(
-            lambda: self._interpreter.update_session(
-                session, auto_chat=auto_chat, auto_chat_max=auto_chat_max
-            )
-        )
 
     def _wait_for(self, session: str, begin: Callable[[], object], wait: bool) -> list[Message]:
         """Begin something, and wait for what is said thereupon."""

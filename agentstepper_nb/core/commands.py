@@ -19,6 +19,7 @@ from ..protocol.data_model import (
     RowNote,
     Usage,
 )
+from ..protocol.header_limits import truncate_header
 from ..protocol.records import (
     ImportedRunSaved,
     NoteSaved,
@@ -101,8 +102,9 @@ class DebuggerCommands:
             raise NeedsApprovalError(describe_call(meant[0]), run_id, meant[0].id)
         if named is not None and edit is not None:
             self._transitions.edit(status, named, edit)
-        made = self._halt_policy.make_target(status, target, meant)
-        self._transitions.apply_rule(status, rule, at, halt_point_id, target=made)
+        if target is not None:
+            target = self._halt_policy.make_target(status, target, meant)
+        self._transitions.apply_rule(status, rule, at, halt_point_id, target=target)
         return self._transitions.drain()
 
     def resume(
@@ -273,7 +275,8 @@ class DebuggerCommands:
         status = self._transitions.status(run_id)
         if not name.strip():
             raise ProtocolError("invalid_message", "A run's name can't be empty. Type a name.")
-        self._transitions.emit(RunRenamed(run=replace(status.run, name=name)))
+        renamed = truncate_header(replace(status.run, name=name))
+        self._transitions.emit(RunRenamed(run=renamed))
         return self._transitions.drain()
 
     def tag(self, run_id: str, tags: Iterable[str]) -> list[Output]:
@@ -344,5 +347,6 @@ class DebuggerCommands:
 
     def import_run(self, history: RunHistory) -> list[Output]:
         """Take in a run that has ended, whole."""
-        self._transitions.emit(ImportedRunSaved(history=history))
+        imported = replace(history, run=truncate_header(history.run))
+        self._transitions.emit(ImportedRunSaved(history=imported))
         return self._transitions.drain()

@@ -34,7 +34,7 @@ from ..protocol.data_model import (
 )
 from ..protocol.edit_rules import EditRuleDefinition
 from ..protocol.field_types import ScopePath
-from ..protocol.header_limits import count_utf8_bytes
+from ..protocol.header_limits import truncate_header
 from ..protocol.records import (
     AgentCredentials,
     CommitSaved,
@@ -208,7 +208,7 @@ class Debugger:
         run = replace(self._transitions.status(run_id).run, exit_code=code)
         if failure is not None:
             run = replace(run, ending=RunEnding.CRASHED, failure=failure)
-        self._transitions.emit(RunHeaderSaved(run=run))
+        self._transitions.emit(RunHeaderSaved(run=truncate_header(run)))
         return self._transitions.drain()
 
     def begin_event(self, event: Event, seams: RunSeams | UnsetType = UNSET) -> list[Output]:
@@ -234,7 +234,7 @@ class Debugger:
         self._transitions.emit(EventSaved(event=event))
         if seams is not UNSET:
             merged = replace(status.run, seams=merge_run_seams(status.run.seams, seams))
-            self._transitions.emit(RunHeaderSaved(run=merged))
+            self._transitions.emit(RunHeaderSaved(run=truncate_header(merged)))
         return self._transitions.drain()
 
     def reach_halt_point(
@@ -270,7 +270,7 @@ class Debugger:
             outcome = halt_point.outcome or EventOutcome.OK
             ended = replace(event, ended_at=halt_point.at, outcome=outcome)
             self._transitions.emit(EventSaved(event=ended))
-        size = count_utf8_bytes(halt_point.data) if halt_point.kind is EventKind.LLM_QUERY else 0
+        size = len(halt_point.data.encode()) if halt_point.kind is EventKind.LLM_QUERY else 0
         state = None
         if answer and (halt_point.waits or status.run.agent_state is not AgentActivity.HALTING):
             state = states.find_next_activity(halt_point, answer, self._transitions.event_registry)

@@ -69,7 +69,7 @@ class Ending(NamedTuple):
 
 
 class JudgedEnding(NamedTuple):
-    """How a run came out."""
+    """The outcome of a run, with its reason and contradictions."""
 
     outcome: RunOutcome
     reason: str
@@ -77,11 +77,11 @@ class JudgedEnding(NamedTuple):
 
 
 def judge_ending(run: Run, ending: Ending) -> JudgedEnding:
-    """How a run came out, as far as its record tells.
+    """Judge the outcome of a run, as far as its record tells.
 
     Args:
-        run: Its header.
-        ending: What is known of its end.
+        run: The run's header.
+        ending: The known facts of the run's end.
     """
     outcome, reason = _find_outcome(run, ending)
     claims = bool(_SUCCESS.search(_shorten(ending.said))) and outcome is not RunOutcome.GAVE_UP

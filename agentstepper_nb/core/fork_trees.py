@@ -44,12 +44,12 @@ def select_tree(runs: Sequence[Run], run_id: str, limit: int) -> tuple[list[Run]
 
 
 def is_fork_point(point: HaltPoint) -> bool:
-    """Whether its run was forked at a halt point."""
+    """Whether a run was forked at one of its halt points."""
     return point.replay is not UNSET and point.replay.role is ReplayRole.FORKED
 
 
 def describe_fork_edit(point: HaltPoint) -> str:
-    """What a person changed at a halt point, in one line; "" where nothing was changed."""
+    """Describe a person's change at a halt point in one line; "" where nothing was changed."""
     if point.raised is not UNSET:
         return extract_first_line(f"raised {point.raised.type}: {point.raised.message}")
     if point.answer is AnswerKind.DENY:

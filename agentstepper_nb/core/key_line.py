@@ -19,7 +19,7 @@ _COMPLAINT: Final = re.compile(
 )
 #: What pytest says of a test that failed, where it lists none: the first is shown.
 _PYTEST: Final = re.compile(r"^E {2,}(\S.*)", re.MULTILINE)
-#: How Python writes an exception: the last is shown, which ended it.
+#: An exception as Python prints it: the last one is shown, which ended the program.
 _EXCEPTION: Final = re.compile(
     r"^(?:\w{1,80}\.){0,10}[A-Z]\w{0,80}(?:Error|Exception|Interrupt|Exit|Warning)(?::.*)?$",
     re.MULTILINE,

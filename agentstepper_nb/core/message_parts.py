@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 
 class PartKind(Enum):
-    """What a part of a message is."""
+    """The kind of a message's part."""
 
     TEXT = "text"
     THOUGHT = "thought"
@@ -164,7 +164,7 @@ def _is_of_framework(item: Mapping[str, Any]) -> bool:
 
 
 def read_answer(value: Any) -> tuple[Part, ...] | None:
-    """What an answer says; None where the value is no answer of an API or a framework.
+    """Read an answer's parts; None where the value is no answer of an API or a framework.
 
     Args:
         value: A response's body, a message, its content's blocks, or what ends with messages.

@@ -1,4 +1,4 @@
-"""What an agent does next by an LLM answer: the tools that it calls, else what it says. Pure."""
+"""An agent's next action by an LLM answer: the tools that it calls, else its text. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NextAction(NamedTuple):
 
 
 def find_next_action(answer: str) -> NextAction:
-    """What an agent does next by an answer, or by another outcome.
+    """Find an agent's next action by an LLM answer, or by another outcome.
 
     Args:
         answer: The outcome's JSON text.

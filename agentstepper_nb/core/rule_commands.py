@@ -1,4 +1,4 @@
-"""What people set for all runs: breakpoints, edit rules, and what models cost."""
+"""Commands that set breakpoints, edit rules and model prices for all runs."""
 
 from __future__ import annotations
 

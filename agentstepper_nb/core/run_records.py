@@ -22,6 +22,7 @@ from ..protocol.data_model import (
     RunEnding,
     RunState,
 )
+from ..protocol.header_limits import truncate_header
 from .run_state import LastRow
 from .state_table import compute_shown_state
 from .timeline_rows import describe_row
@@ -38,7 +39,7 @@ def make_started_run(run: Run, others: Iterable[Run]) -> Run:
     number = 1 + sum(other.program == run.program for other in others)
     state = compute_shown_state(run.mode, pending=False, ended=False)
     name = f"Run #{number} of {run.program}"
-    return replace(run, name=name, state=state, halted_s=0.0)
+    return truncate_header(replace(run, name=name, state=state, halted_s=0.0))
 
 
 def make_attached_run(run: Run, failure: Failure | None) -> Run:
@@ -52,7 +53,8 @@ def make_attached_run(run: Run, failure: Failure | None) -> Run:
     known = run.failure
     if known is not None and known.type == CHANGES_LOST:
         known = None  # the agent sends the changes again
-    return replace(run, state=state, detached_at=None, failure=failure or known)
+    attached = replace(run, state=state, detached_at=None, failure=failure or known)
+    return truncate_header(attached)
 
 
 def make_ended_run(
@@ -88,7 +90,7 @@ def make_ended_run(
         stopping=False,
         detached_at=None,
     )
-    return add_halt_time(ended, at)
+    return truncate_header(add_halt_time(ended, at))
 
 
 _OUTCOMES: Final = {

@@ -28,7 +28,7 @@ from ..protocol.data_model import (
     RunState,
 )
 from ..protocol.edit_rules import EditRuleDefinition
-from ..protocol.effects import EffectCounts, MarkSeverity
+from ..protocol.effects import EffectCounts, EffectReport, MarkSeverity
 from ..protocol.header_limits import truncate_header
 from ..protocol.records import (
     AgentCredentials,
@@ -111,6 +111,8 @@ class CompactIdSet:
 _MAX_HITS: Final = 1000
 #: Ended runs that are remembered as halted at their end.
 _MAX_HALTED: Final = 1000
+#: Records that bring a run's header.
+_WithHeader = RunStarted | EndedRunLoaded | RunHeaderSaved | RunRenamed | RunTagged
 
 
 class LastRow(NamedTuple):
@@ -179,8 +181,10 @@ class RunStates:
         return next(reversed(self.live), None)
 
     def restore(self, records: Iterable[Record]) -> None:
-        """Rebuild the state from stored records, in their order."""
+        """Rebuild the state from stored records, in their order: older Cores stored longer texts."""
         for record in records:
+            if isinstance(record, _WithHeader):
+                record = replace(record, run=truncate_header(record.run))
             self.apply(record)
 
     def apply(self, record: Record) -> HaltPoint | None:
@@ -193,31 +197,29 @@ class RunStates:
         run = record.run
         # What is counted is counted by the records that follow.
         usage = find_sample_usage(run)
-        begun = replace(
-            truncate_header(run), rows=0, commits=0, usage=usage, hits=(), effects=UNSET
-        )
+        begun = replace(run, rows=0, commits=0, usage=usage, hits=(), effects=UNSET)
         self.status[run.id] = RunStatus(begun, agent_credentials=record.agent_credentials)
         self.live[run.id] = None
 
     def _add_ended(self, record: EndedRunLoaded) -> None:
-        self.status[record.run.id] = RunStatus(truncate_header(record.run))
+        self.status[record.run.id] = RunStatus(record.run)
 
     def _add_imported(self, record: ImportedRunSaved) -> None:
         run = record.history.run
-        self.status[run.id] = RunStatus(truncate_header(run))
+        self.status[run.id] = RunStatus(run)
 
     def _delete(self, record: RunDeleted) -> None:
         del self.status[record.run]
         self.halted.pop(record.run, None)
 
     def _set_labels(self, record: RunRenamed | RunTagged) -> None:
-        self.status[record.run.id].run = truncate_header(record.run)
+        self.status[record.run.id].run = record.run
 
     def _set_last_received(self, record: MessagesReceived) -> None:
         self.status[record.run].last_received = record.n
 
     def _set_header(self, record: RunHeaderSaved) -> None:
-        run = truncate_header(record.run)
+        run = record.run
         self.status[run.id].run = run
         if run.state is RunState.HALTED:
             self.live.pop(run.id, None)
@@ -252,7 +254,9 @@ class RunStates:
         if halt_point.usage is not None:
             usage = add_usage(usage, halt_point.usage)
         hits = _add_hits(status.run.hits, halt_point) if halt_point.breakpoints else status.run.hits
-        effects = count_effects(status.run.effects, halt_point)
+        effects = status.run.effects
+        if halt_point.effects is not UNSET:
+            effects = _count_effects(effects, halt_point.effects, halt_point.seq)
         status.run = replace(
             status.run, rows=halt_point.seq, usage=usage, hits=hits, effects=effects
         )
@@ -355,21 +359,20 @@ RECORD_HANDLERS: Final[dict[type[Record], Callable[[RunStates, Any], HaltPoint |
 }
 
 
-def count_effects(
-    so_far: EffectCounts | UnsetType, halt_point: HaltPoint
+def _count_effects(
+    so_far: EffectCounts | UnsetType, report: EffectReport, seq: int
 ) -> EffectCounts | UnsetType:
-    """The marked rows of a run, with one more halt point."""
-    marks = () if halt_point.effects is UNSET else halt_point.effects.marks
-    if not marks:
+    """The marked rows of a run, with the row of this number."""
+    if not report.marks:
         return so_far
-    warns = any(mark.severity is MarkSeverity.WARNING for mark in marks)
+    warns = any(mark.severity is MarkSeverity.WARNING for mark in report.marks)
     if so_far is UNSET:
-        return EffectCounts(rows=1, warnings=int(warns), first=halt_point.seq)
+        return EffectCounts(rows=1, warnings=int(warns), first=seq)
     is_first = warns and so_far.warnings == 0
     return EffectCounts(
         rows=so_far.rows + 1,
         warnings=so_far.warnings + int(warns),
-        first=halt_point.seq if is_first else so_far.first,
+        first=seq if is_first else so_far.first,
     )
 
 

@@ -58,7 +58,7 @@ _MAX_ERROR_CHARS: Final = 1000
 
 
 class RunSignal(Enum):
-    """What can happen to a run."""
+    """A signal that can change a run's state."""
 
     HALT_POINT = auto()  # one that waits for an answer
     BREAKPOINT_HIT = auto()  # the same, and a breakpoint says that the run halts there
@@ -164,7 +164,7 @@ class HaltPolicy:
     def __init__(self, runs: RunStates, effects: EffectRecorder) -> None:
         self._runs = runs
         self._effects = effects
-        #: Of each live run that is known since it began; None where its agent decides.
+        #: Of each live run of which is known what it did so far; None where its agent decides.
         self._engines: dict[str, BreakpointEngine | None] = {}
         #: The edits that rules make here.
         self.edit_rules = RunEditRules(runs)
@@ -239,17 +239,15 @@ class HaltPolicy:
         return advance_step(run.step, point, self._runs.status[run.id].find_open_event)
 
     def make_target(
-        self, status: RunStatus, request: StepTarget | None, meant: Iterable[HaltPoint]
+        self, status: RunStatus, request: StepTarget, meant: Iterable[HaltPoint]
     ) -> StepTarget | None:
         """The target of a step that begins.
 
         Args:
             status: The run's.
-            request: What a person asks for; None: the next halt point of any scope.
+            request: What a person asks for.
             meant: The pending halt points of which the first that asks for no approval is answered.
         """
-        if request is None:
-            return None
         point = next((each for each in meant if each.approval is None), None)
         return make_step_target(request, point, status.find_open_event, get_target(status.run))
 
@@ -293,13 +291,9 @@ class HaltPolicy:
         )
         return rule, AnswerKind.RESUME if passes else None
 
-    def needs_history(self, run_id: str, *, leased: bool = False) -> bool:
-        """Whether nobody here knows what a run did before, though breakpoints, unless the agent leased
-        them, and effect checks ask: the run lives, and began under another Core.
-        """
-        is_unknown = self._effects.needs_history(run_id)
-        is_unknown = is_unknown or (not leased and run_id not in self._engines)
-        return is_unknown and run_id in self._runs.live
+    def needs_history(self, run_id: str) -> bool:
+        """Whether nobody here knows what a live run did before: it began under another Core."""
+        return run_id not in self._engines and run_id in self._runs.live
 
     def restore_history(self, run_id: str, history: RunHistory | None) -> None:
         """Let a live run's breakpoints and effect checks know what came before.
@@ -311,17 +305,15 @@ class HaltPolicy:
         if not self.needs_history(run_id):
             return
         run = self._runs.status[run_id].run
-        if self._effects.needs_history(run_id):
-            self._effects.restore_history(run, history)
-        if run_id not in self._engines:
-            engine = BreakpointEngine(run.program, self._runs.breakpoints.values())
-            self._engines[run_id] = engine
-            for _ in () if history is None else evaluate_history(engine, history):
-                pass  # what the breakpoints say of a row was said when the row was reached
+        self._effects.restore_history(run, history)
+        engine = BreakpointEngine(run.program, self._runs.breakpoints.values())
+        self._engines[run_id] = engine
+        for _ in () if history is None else evaluate_history(engine, history):
+            pass  # what the breakpoints say of a row was said when the row was reached
 
 
 def get_target(run: Run) -> StepTarget | None:
-    """Where a run's step halts; None: at each halt point."""
+    """The target at which a run's step halts; None: each halt point."""
     return None if run.step is UNSET else run.step
 
 

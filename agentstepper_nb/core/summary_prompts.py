@@ -46,7 +46,7 @@ marks around it. What stands between <data> and </data> is data to describe: don
 
 
 class SummaryPrompt(NamedTuple):
-    """What a model is asked."""
+    """The prompt that asks a model for a summary."""
 
     system: str
     prompt: str
@@ -67,7 +67,7 @@ def shows_model_summary(subject: HaltPoint | Commit) -> bool:
 
 
 def make_prompt(subject: HaltPoint | Commit) -> SummaryPrompt:
-    """What to ask about a halt point, as edited, or a commit."""
+    """Make the prompt for the summary of a halt point, as edited, or of a commit."""
     if isinstance(subject, Commit):
         return SummaryPrompt(_COMMIT, _enclosed("The change", _changes(subject)))
     return SummaryPrompt(_STEP, _enclosed(_describe_step(subject), _select_contents(subject)))

@@ -173,12 +173,12 @@ _MAX_NAME_CHARS: Final = 80
 
 
 def describe_row(item: HaltPoint | LastRow) -> str:
-    """What happened and where: “tool call run_tests (row 12)”."""
+    """Describe a row's event and number: “tool call run_tests (row 12)”."""
     return f"{name_row(item)} (row {item.seq})"
 
 
 def name_row(item: HaltPoint | LastRow) -> str:
-    """What happened: “tool call run_tests”."""
+    """Describe a row's event: “tool call run_tests”."""
     words = _ROW_NAMES[item.kind, item.side]
     name = extract_first_line(item.name[:_MAX_NAME_CHARS]) if item.name else ""
     return f"{words} {name}" if name else words

@@ -1,4 +1,4 @@
-"""What agents' inputs and people's commands share: the state of all runs, and its transitions.
+"""The base of agents' inputs and people's commands: the state of all runs, and its transitions.
 
 The outputs of a transition are `RecordOutput`, `AnswerOutput` to an agent and `LeaseGranted`: the hub
 performs them.
@@ -102,7 +102,7 @@ class Transitions:
         self.outputs: list[Output] = []
 
     def status(self, run_id: str) -> RunStatus:
-        """What is known of a run.
+        """Return the status of a run.
 
         Raises:
             CommandError: `unknown_run`.
@@ -134,7 +134,7 @@ class Transitions:
         return status, rule
 
     def live_status(self, run_id: str) -> RunStatus:
-        """What is known of a run that lives.
+        """Return the status of a live run.
 
         Raises:
             ProtocolError: `run_ended`.

@@ -1,4 +1,4 @@
-"""Where the Core is, and the token that it asks for.
+"""Discovery of the Core's URL and of the token that the Core requires.
 
 Imports nothing of the other packages.
 Begin reading in `core_lookup`: it looks at the caller's arguments, the environment, the runtime

@@ -33,41 +33,41 @@ def make_host_url(address: str | None, port: int | None, scheme: str = "ws") -> 
 
 
 def to_worker_url(agents_url: str) -> str:
-    """Where a Core takes workers.
+    """Return a Core's URL for workers.
 
     Args:
-        agents_url: Where it takes agents.
+        agents_url: The Core's URL for agents.
     """
     return _replace_path(agents_url, "worker")
 
 
 def to_runtime_url(agents_url: str) -> str:
-    """Where a Core takes who controls background agents.
+    """Return a Core's URL for programs that control background agents.
 
     Args:
-        agents_url: Where it takes agents.
+        agents_url: The Core's URL for agents.
     """
     return _replace_path(agents_url, "runtime")
 
 
 def make_chat_url(core_url: str, chat_id: str) -> str:
-    """Where clients come to a chat.
+    """Return the URL at which clients reach a chat.
 
     Args:
-        core_url: Where the Core takes agents, or workers.
+        core_url: The Core's URL for agents or workers.
         chat_id: What the chat's process calls its way in.
     """
     return _replace_path(core_url.removesuffix("/worker"), f"chat/{chat_id}")
 
 
 def to_agents_url(url: str) -> str:
-    """Where a Core takes agents, given where it takes agents, workers or who controls its agents."""
+    """Return a Core's URL for agents, given its URL for agents, workers or control programs."""
     core = url.removesuffix("/worker").removesuffix("/runtime")
     return f"{core}/agent" if core.endswith("/agentstepper") else core
 
 
 def is_same_url(left: str, right: str) -> bool:
-    """Whether two URLs name one place: `localhost` is `127.0.0.1` and `::1`, and `http` is `ws`."""
+    """Whether two URLs share one address: `localhost` is `127.0.0.1` and `::1`, and `http` is `ws`."""
     return left == right or _normalize(left) == _normalize(right)
 
 

@@ -23,11 +23,11 @@ _PREFIX: Final = "agentstepper-"
 
 @dataclass(frozen=True)
 class CoreEndpoint:
-    """Where a Core is reached.
+    """A Core's URL, and the token to send to it.
 
     Args:
         url: A WebSocket URL.
-        token: The token to send there; None sends none.
+        token: The token to send; None sends none.
     """
 
     url: str
@@ -36,10 +36,10 @@ class CoreEndpoint:
 
 @dataclass(frozen=True)
 class CoreInfo:
-    """What a running Core says about itself.
+    """Information that a running Core publishes about itself.
 
     Args:
-        pid: Its process.
+        pid: The id of the Core's process.
         url: The WebSocket URL for agents.
         ui_url: The WebSocket URL for UIs, where it has a port for them.
         data_dir: The data folder, which keeps its tokens.
@@ -66,11 +66,11 @@ class CoreInfo:
 
     @property
     def endpoint(self) -> CoreEndpoint:
-        """Where agents reach it."""
+        """The Core's endpoint for agents."""
         return CoreEndpoint(self.url, self.tokens.agent or None)
 
 
-#: What stands in a file: never a token.
+#: The fields that a runtime file has: no token.
 _KEYS: Final = tuple(each.name for each in fields(CoreInfo) if each.name != "tokens")
 
 

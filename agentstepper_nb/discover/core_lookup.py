@@ -1,4 +1,4 @@
-"""Where the Core is, and the token that it asks for: the order in which that is looked for."""
+"""The order in which the Core's URL and the token that the Core requires are looked up."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ URL_VARIABLE: Final = "AGENTSTEPPER_URL"
 AGENT_TOKEN_VARIABLE: Final = "AGENTSTEPPER_TOKEN"
 #: Set by a person, for the Core that the URL names, where no data folder tells its control token.
 CONTROL_TOKEN_VARIABLE: Final = "AGENTSTEPPER_CONTROL_TOKEN"
-#: Where the Core takes workers, and the token that it asks them for.
+#: Environment variables of the Core's URL for workers, and of the worker token.
 WORKER_URL_VARIABLE: Final = "AGENTSTEPPER_WORKER_URL"
 WORKER_TOKEN_VARIABLE: Final = "AGENTSTEPPER_WORKER_TOKEN"
-#: What runs are called, in place of the name that the program gives itself.
+#: Environment variable of the runs' name, in place of the program's own name.
 PROGRAM_NAME_VARIABLE: Final = "AGENTSTEPPER_NAME"
 
 _NO_CORE: Final = (
@@ -108,7 +108,7 @@ def find_worker_endpoint(url: str | None = None, token: str | None = None) -> Co
 
 
 def find_runtime_endpoint(url: str | None = None, token: str | None = None) -> CoreEndpoint:
-    """Where programs control background agents, and the token by which they may.
+    """Find the endpoint for programs that control background agents: the URL and the control token.
 
     Args:
         url: Where the Core takes them, or agents; else the Core that `discover` finds.
@@ -141,10 +141,10 @@ def find_running_core() -> CoreInfo | None:
 
 
 def find_view_endpoint(url: str, token: str | None = None) -> CoreEndpoint:
-    """Where a view connects, and the token by which it may control.
+    """Return the endpoint of a view: the URL, and the control token.
 
     Args:
-        url: Where the Core takes UIs.
+        url: The Core's URL for UIs.
         token: The control token; that of the Core's data folder, or of the environment, where there is
             none.
     """

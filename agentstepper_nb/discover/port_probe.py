@@ -1,4 +1,4 @@
-"""Whether somebody listens at an address, which a runtime file alone doesn't tell."""
+"""A probe whether a server listens at an address, which a runtime file alone doesn't tell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How clients verify a Core that speaks TLS (`wss://`), and what they say where they can't."""
+"""Clients' verification of a Core that uses TLS (`wss://`), and the errors of a failed one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OTHER_HOST_CODES: Final = frozenset({62, 64})
 
 
 def make_tls_context(url: str) -> ssl.SSLContext | None:
-    """How a client verifies the server at a WebSocket URL; None for `ws://`, which has no TLS.
+    """Make the TLS context that verifies a WebSocket URL's server; None for `ws://`, without TLS.
 
     A Core of this user or process tells its own certificate, and a worker's environment does: no other
     certificate is accepted there, whatever host it names. Of every other Core the certificate must name
@@ -69,11 +69,11 @@ def find_certificate(url: str) -> str:
 
 
 def explain_tls_error(url: str, error: Exception) -> str | None:
-    """Why TLS with a server failed, for a person; None where the error isn't of TLS.
+    """Explain to a person why TLS with a server failed; None where the error isn't of TLS.
 
     Args:
         url: The server's WebSocket URL.
-        error: What connecting raised.
+        error: The error that connecting raised.
     """
     match error:
         case ssl.SSLCertVerificationError() if error.verify_code in _OTHER_HOST_CODES:

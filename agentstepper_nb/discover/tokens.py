@@ -38,7 +38,7 @@ NO_TOKENS: Final = CoreTokens()
 
 
 def data_dir() -> Path:
-    """Where runs, workspaces and the Core's tokens are kept unless told otherwise."""
+    """Return the default folder of runs, workspaces and the Core's tokens."""
     return Path(jupyter_data_dir()) / "agentstepper"
 
 

@@ -1,4 +1,4 @@
-"""Who may open a socket of the standalone Core."""
+"""Access checks of the standalone Core's sockets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .chat_registry import ChatRegistry
 if TYPE_CHECKING:
     from .metrics import RuntimeMetrics
 
-#: What is said to who comes without the right token.
+#: The token that a refused client needs, and where it is: a part of the error message.
 AGENT_TOKEN: Final = (
     "the agent token as Authorization: Bearer, or set AGENTSTEPPER_TOKEN; it is in the file agent-token "
     "of the Core's data folder"
@@ -165,7 +165,7 @@ def select_subprotocol(
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a host."""
+    """Whether only this machine can reach a host."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -197,7 +197,7 @@ _STATUS: Final = {
 
 
 def find_chat_id(path: str) -> str | None:
-    """Which chat a path names; None where it names none."""
+    """Find the id of the chat that a path names; None where the path names no chat."""
     found = _CHAT_PATH.fullmatch(path)
     return None if found is None else found[1]
 

@@ -32,7 +32,7 @@ class DetachableRuns(Protocol):
     clock: Callable[[], float]
 
     def run(self, run_id: str) -> Run:
-        """One run's header."""
+        """Return a run's header."""
 
     def finish(
         self,
@@ -137,7 +137,7 @@ class AgentLiveness:
         self._timer: asyncio.TimerHandle | None = None
 
     def find_start_ticks(self, pid: int) -> int | None:
-        """When a process of this machine started, in clock ticks since boot; None where unknown."""
+        """Find the start time of a local process, in clock ticks since boot; None where unknown."""
         process = self._find_process_info(pid) if pid > 0 else None
         return process.start_ticks if process else None
 

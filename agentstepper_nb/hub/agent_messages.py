@@ -1,8 +1,7 @@
 """An agent's messages in the Core: their numbers and order, which are acknowledged, and what they say.
 
-The session of a run (`agents_v2`) has one of each class here. The questions of edits wait here for the
-messages that answer them. The functions make messages of version 2 the debugger's values, and the
-other way the debugger's answers messages.
+The session of a run (`agents_v2`) has one of each class here. The functions make messages of version 2
+the debugger's values, and the other way the debugger's answers messages.
 """
 
 from __future__ import annotations
@@ -31,17 +30,6 @@ from .limits import DEFAULT_HUB_LIMITS, HubLimits
 
 #: An acknowledgement is due after so many messages.
 MAX_UNACKNOWLEDGED_MESSAGES: Final = 64
-#: Seconds that an agent has to say whether it takes an edit.
-EDIT_CHECK_TIMEOUT_S: Final = 10.0
-
-_LATE: Final = (
-    f"The agent didn't say within {EDIT_CHECK_TIMEOUT_S:.0f} s whether it accepts this "
-    "edit. Try again, or step without the edit."
-)
-_LOST: Final = (
-    "The agent disconnected before it said whether it accepts this edit. Try again once "
-    "the agent is back."
-)
 
 
 # ---- numbers and order --------------------------------------------------------------------------------
@@ -184,63 +172,6 @@ class AcknowledgementTimer:
             self._timer = None
 
 
-class PendingEditChecks:
-    """The questions to one agent that aren't answered yet.
-
-    Args:
-        new_id: Gives a new id.
-        send: Sends the agent a question.
-        timeout_s: Seconds to wait for each answer.
-    """
-
-    def __init__(
-        self,
-        new_id: Callable[[], str],
-        send: Callable[[v2.CheckEdit], None],
-        timeout_s: float = EDIT_CHECK_TIMEOUT_S,
-    ) -> None:
-        self._new_id = new_id
-        self._send = send
-        self._timeout_s = timeout_s
-        self._open: dict[str, asyncio.Future[None]] = {}
-
-    async def request_check(self, halt_point: str, edit: str) -> None:
-        """Ask the agent whether it takes an edit.
-
-        Args:
-            halt_point: The halt point, which waits.
-            edit: JSON text.
-
-        Raises:
-            ProtocolError: `invalid_edit`: it doesn't, or didn't say.
-        """
-        check = self._new_id()
-        answered = self._open[check] = asyncio.get_running_loop().create_future()
-        try:
-            self._send(v2.CheckEdit(check=check, halt_point=halt_point, data=Raw(edit.encode())))
-            await asyncio.wait_for(answered, self._timeout_s)
-        except TimeoutError:
-            raise ProtocolError("invalid_edit", _LATE) from None
-        finally:
-            del self._open[check]
-
-    def resolve(self, answer: v2.EditChecked) -> None:
-        """The agent answered; nobody may wait for it any more."""
-        answered = self._open.get(answer.check)
-        if answered is None or answered.done():
-            return
-        if answer.refusal is None:
-            answered.set_result(None)
-        else:
-            answered.set_exception(ProtocolError("invalid_edit", answer.refusal))
-
-    def end(self) -> None:
-        """The agent is gone."""
-        for answered in self._open.values():
-            if not answered.done():
-                answered.set_exception(ProtocolError("invalid_edit", _LOST))
-
-
 # ---- contents -----------------------------------------------------------------------------------------
 
 
@@ -299,7 +230,7 @@ def decode_point(message: v2.HaltPointReached, run: str) -> HaltPoint:
         at=message.at,
         data="null" if message.data is UNSET else str(message.data, "utf-8"),
         edit=None if message.edit is UNSET else str(message.edit, "utf-8"),
-        sticky=_find_sticky(message),
+        sticky=UNSET if message.edit is UNSET else _find_sticky(message),
         edit_rules=UNSET if message.edit is UNSET else message.edit_rules,
         schema=UNSET if message.schema is UNSET else str(message.schema, "utf-8"),
         result_type=message.result_type,
@@ -309,7 +240,7 @@ def decode_point(message: v2.HaltPointReached, run: str) -> HaltPoint:
         outcome=message.outcome,
         failure=message.failure,
         replay=message.replay,
-        traceback=truncate_text(message.traceback, MAX_TRACEBACK_CHARS),
+        traceback=message.traceback and truncate_text(message.traceback, MAX_TRACEBACK_CHARS),
         usage=message.usage,
         breakpoints=message.breakpoints,
         breakpoint_error=message.breakpoint_error,
@@ -322,7 +253,7 @@ def _find_sticky(message: v2.HaltPointReached) -> bool | UnsetType:
     if message.replay is not UNSET:
         return UNSET  # a fork made it
     by_rules_alone = bool(message.edit_rules) and message.has_sticky_edit is not True
-    return UNSET if message.edit is UNSET or by_rules_alone else True
+    return UNSET if by_rules_alone else True
 
 
 def decode_decision(message: v2.DecideApproval) -> AnswerDecision:

@@ -1,9 +1,17 @@
-"""What a Core asks the agent of a run: whether it takes an edit, its stack, its query once more."""
+"""A Core's requests to a run's agent: to check an edit, to inspect its stack, to resample a query.
+
+Answers are neither recorded nor logged.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
+from msgspec import UNSET, Raw
+
+from ..errors import ProtocolError
 from ..protocol.agent import (
     CheckEdit,
     EditChecked,
@@ -13,60 +21,145 @@ from ..protocol.agent import (
     RequestSample,
     SampleMade,
 )
-from .agent_messages import PendingEditChecks
-from .halt_inspections import PendingInspections
-from .halt_samples import PendingSamples
-from .run_service import RunService
+from ..protocol.inspection import InspectionRequest, InspectionResult
+
+_Question = CheckEdit | InspectHaltPoint | RequestSample
+_Answer = EditChecked | HaltPointInspected | SampleMade
+
+
+class QuestionKind(NamedTuple):
+    """The time that an agent has to answer, and the error of an agent that doesn't answer."""
+
+    code: str
+    timeout_s: float
+    late: str = "The agent didn't answer within {:.0f} s. Its process may be busy: try again."
+    lost: str = "The agent disconnected before it answered. Try again once the agent is back."
+
+
+_EDIT_CHECK: Final = QuestionKind(
+    "invalid_edit",
+    10.0,
+    "The agent didn't say within {:.0f} s whether it accepts this edit. Try again, or step without the "
+    "edit.",
+    "The agent disconnected before it said whether it accepts this edit. Try again once the agent is "
+    "back.",
+)
+#: An expression has less.
+_INSPECTION: Final = QuestionKind("inspection_refused", 20.0)
+#: The clients of vendors wait as long for a model.
+_SAMPLE: Final = QuestionKind("resample_refused", 600.0)
+#: What kind of question an answer is of.
+_KINDS: Final[dict[type[_Answer], QuestionKind]] = {
+    EditChecked: _EDIT_CHECK,
+    HaltPointInspected: _INSPECTION,
+    SampleMade: _SAMPLE,
+}
+_NO_REASON: Final = "The agent gave no reason. Look at its log."
 
 
 class AgentQuestions:
     """The questions to one agent, on one connection.
 
     Args:
-        hub: Where they are found by those who ask, once the agent is welcome.
+        new_id: Gives a new id.
         send: Sends the agent a question.
+        timeout_s: Seconds to wait for each answer; None: as the kind of the question says.
     """
 
     def __init__(
         self,
-        hub: RunService,
-        send: Callable[[CheckEdit | InspectHaltPoint | RequestSample], None],
+        new_id: Callable[[], str],
+        send: Callable[[_Question], None],
+        timeout_s: float | None = None,
     ) -> None:
-        self._hub = hub
-        self._edit_checks = PendingEditChecks(hub.new_id, send)
-        self._inspections = PendingInspections(hub.new_id, send)
-        self._samples = PendingSamples(hub.new_id, send)
-        self._can_check_edits = False
-        self._inspects = False
-        self._can_sample = False
+        self._new_id = new_id
+        self._send = send
+        self._timeout_s = timeout_s
+        self._open: dict[str, tuple[QuestionKind, asyncio.Future[Any]]] = {}
+        self.can_check_edits = False
+        self.can_inspect = False
+        self.can_sample = False
 
     def on_hello(self, hello: Hello) -> None:
         """The agent said what it answers."""
-        self._can_check_edits = hello.can_check_edits
-        self._inspects = hello.inspects is True
-        self._can_sample = hello.samples is True
+        self.can_check_edits = hello.can_check_edits
+        self.can_inspect = hello.inspects is True
+        self.can_sample = hello.samples is True
 
-    def register(self, run: str) -> None:
-        """From now on it may be asked about its run."""
-        if self._can_check_edits:
-            self._hub.edit_checks[run] = self._edit_checks
-        if self._inspects:
-            self._hub.inspections[run] = self._inspections
-        if self._can_sample:
-            self._hub.samples[run] = self._samples
+    async def check_edit(self, halt_point: str, edit: str) -> None:
+        """Ask the agent whether it takes an edit.
 
-    def resolve(self, answer: EditChecked | HaltPointInspected | SampleMade) -> None:
-        """It answered."""
-        match answer:
-            case EditChecked():
-                self._edit_checks.resolve(answer)
-            case HaltPointInspected():
-                self._inspections.resolve(answer)
-            case SampleMade():
-                self._samples.resolve(answer)
+        Args:
+            halt_point: The halt point, which waits.
+            edit: JSON text.
+
+        Raises:
+            ProtocolError: `invalid_edit`: it doesn't, or didn't say.
+        """
+        id, data = self._new_id(), Raw(edit.encode())
+        question = CheckEdit(check=id, halt_point=halt_point, data=data)
+        await self._ask(_EDIT_CHECK, id, question)
+
+    async def inspect(self, halt_point: str, what: InspectionRequest) -> InspectionResult:
+        """Ask the agent about its stack.
+
+        Args:
+            halt_point: The halt point, which waits.
+            what: What is asked.
+
+        Raises:
+            ProtocolError: `inspection_refused`: it refuses, or didn't answer.
+        """
+        id = self._new_id()
+        question = InspectHaltPoint(request=id, halt_point=halt_point, what=what)
+        answer: HaltPointInspected = await self._ask(_INSPECTION, id, question)
+        if answer.result is None:
+            raise ProtocolError("inspection_refused", _NO_REASON)
+        return answer.result
+
+    async def sample(
+        self, halt_point: str, edit: str | None, *, is_dry: bool = False
+    ) -> SampleMade:
+        """Have a query asked again.
+
+        Args:
+            halt_point: Its halt point, which waits.
+            edit: JSON text: the request as it was edited at the query's begin; None: it wasn't.
+            is_dry: Whether to ask only how often this can be done.
+
+        Raises:
+            ProtocolError: `resample_refused`: the agent refuses, or didn't answer.
+        """
+        id, raw = self._new_id(), UNSET if edit is None else Raw(edit.encode())
+        question = RequestSample(request=id, halt_point=halt_point, is_dry=is_dry, edit=raw)
+        answer: SampleMade = await self._ask(_SAMPLE, id, question)
+        return answer
+
+    async def _ask(self, kind: QuestionKind, id: str, question: _Question) -> Any:
+        answered = asyncio.get_running_loop().create_future()
+        self._open[id] = kind, answered
+        timeout_s = kind.timeout_s if self._timeout_s is None else self._timeout_s
+        try:
+            self._send(question)
+            return await asyncio.wait_for(answered, timeout_s)
+        except TimeoutError:
+            raise ProtocolError(kind.code, kind.late.format(timeout_s)) from None
+        finally:
+            del self._open[id]
+
+    def resolve(self, answer: _Answer) -> None:
+        """The agent answered; nobody may wait for it any more."""
+        id = answer.check if isinstance(answer, EditChecked) else answer.request
+        kind, answered = self._open.get(id, (None, None))
+        if answered is None or answered.done() or kind is not _KINDS[type(answer)]:
+            return
+        if answer.refusal is None:
+            answered.set_result(answer)
+        else:
+            answered.set_exception(ProtocolError(kind.code, answer.refusal or _NO_REASON))
 
     def end(self) -> None:
-        """It is gone."""
-        self._edit_checks.end()
-        self._inspections.end()
-        self._samples.end()
+        """The agent is gone."""
+        for kind, answered in self._open.values():
+            if not answered.done():
+                answered.set_exception(ProtocolError(kind.code, kind.lost))

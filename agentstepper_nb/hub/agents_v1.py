@@ -55,7 +55,7 @@ class AgentPeerSessionV1(AgentPeerSession):
         self.connection.send(v1.encode_message(answered))
 
     def send_lease(self, lease: LeaseGranted) -> None:
-        """This version knows of no lease: each of its halt points waits, and the Core decides."""
+        """Send nothing: version 1 has no lease, so that each halt point waits for the Core's answer."""
 
     def receive(self, text: str) -> None:
         """A text frame came."""

@@ -77,7 +77,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         self._caught_up = asyncio.Event()  # what it had sent before has been sent again
         self._last_sent_before = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._questions = AgentQuestions(hub, self._send)
+        self._questions = AgentQuestions(hub.new_id, self._send)
 
     def on_closed(self) -> None:
         """The connection is gone."""
@@ -148,7 +148,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         elif (
             # This Core has yet to read what the run's effect checks, or its breakpoints, saw.
             isinstance(message, v2.HaltPointReached)
-            and self.hub.debugger.halt_policy.needs_history(run, leased=message.epoch > 0)
+            and self.hub.debugger.halt_policy.needs_history(run)
         ):
             self._turns.defer(text, partial(self._dispatch, envelope, message, text))
             self._run_task(partial(self._replay_history, run))
@@ -277,7 +277,7 @@ class AgentPeerSessionV2(AgentPeerSession):
             return  # it has hung up meanwhile
         self._send(welcome)
         self._is_welcomed = True
-        self._questions.register(self.run)
+        self.hub.agent_questions[self.run] = self._questions
         if self._lease is not None:
             self.send_lease(self._lease)
         if self._unsent_answers:

@@ -1,4 +1,4 @@
-"""What a request may set of a coding session, for every way in: folders, defaults and limits."""
+"""The coding session settings that a request may set, on every interface: folders, defaults, limits."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class CodingRequestPolicy:
         return tuple(str(self._roots.resolve_inside(each, field, extra_roots)) for each in paths)
 
     def _limit_defaults(self) -> dict[str, Any]:
-        """What limits make of the agent's own defaults."""
+        """Return the limits that replace the agent's own defaults."""
         agent_defaults = select_given_settings(DEFAULTS)
         return {
             name: limit
@@ -217,7 +217,7 @@ def _explain_control_needed(field: str, value: str, path: str) -> str:
 
 
 def _exceeds(value: Any, limit: Any) -> bool:
-    """Whether a setting goes beyond its limit."""
+    """Whether a setting exceeds its limit."""
     if isinstance(limit, bool):
         return value is True and limit is False
     if isinstance(limit, int | float):

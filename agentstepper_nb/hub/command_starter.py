@@ -195,10 +195,10 @@ class CommandStarter:
 
 
 def read_output_tail(output: Path) -> str:
-    """What a program printed last, in one line; "": nothing.
+    """Read the end of a program's output as one line; "": the program printed nothing.
 
     Args:
-        output: The file that has it.
+        output: The file that has the program's output.
     """
     try:
         with output.open("rb") as file:

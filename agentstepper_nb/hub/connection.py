@@ -1,4 +1,4 @@
-"""What the hub needs of a connection, whatever serves it."""
+"""The interface of a connection that the hub needs from every server."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def count_waiting_bytes(connection: Connection) -> int:
 
 @dataclass(frozen=True)
 class AccessRights:
-    """What a peer may do: a UI by its login, a program by its token.
+    """The rights of a peer: a UI's by its login, a program's by its token.
 
     Args:
         can_control: Whether the peer may do more than its kind always may: a UI watches, an agent
@@ -59,9 +59,9 @@ class AccessRights:
     is_local: bool = False
 
 
-#: What agents may.
+#: The rights of an agent.
 NO_CONTROL: Final = AccessRights(can_control=False)
-#: What a UI of version 1 may that has no token.
+#: The rights of a version 1 UI without a token.
 VERSION_1_RIGHTS: Final = AccessRights(can_see_all_runs=False)
 
 

@@ -71,7 +71,7 @@ async def dry_run_edit_rule(
     run: str | None = None,
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> list[RunDryRun[EditRuleOutcome]]:
-    """What an edit rule, set or not, would have edited. Arguments and errors as of `dry_run`.
+    """Find the edits that an edit rule, set or not, would have made. Arguments and errors as `dry_run`.
 
     Raises:
         ProtocolError: `invalid_edit_rule`; also where the evaluation takes too long.
@@ -88,7 +88,7 @@ async def dry_run(
     run: str | None = None,
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> list[RunDryRun[DryRunOutcome]]:
-    """Where a breakpoint, set or not, would have hit.
+    """Find the rows at which a breakpoint, set or not, would have hit.
 
     Args:
         hub: Whose runs.

@@ -1,4 +1,4 @@
-"""What a refused message is answered with."""
+"""Replies to refused messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ErrorReply(NamedTuple):
 
 
 def make_error_reply(error: Exception) -> ErrorReply:
-    """What an error is to the peer whose message raised it."""
+    """Make the reply to the peer whose message raised an error."""
     match error:
         case CommandError():
             return ErrorReply(error.code, error.message, error.run)

@@ -27,7 +27,6 @@ from ..core import (
 from ..core.summaries import extract_first_line
 from ..errors import CommandError
 from ..protocol.data_model import (
-    Commit,
     Event,
     EventKind,
     Failure,
@@ -43,11 +42,9 @@ from ..protocol.ui import SearchResults
 from ..protocol.v1 import runfile
 from ..store import Store, archive
 from .agent_liveness import AgentLiveness
-from .agent_messages import PendingEditChecks
+from .agent_questions import AgentQuestions
 from .callbacks import wait_for_callback
 from .command_starter import CommandStarter
-from .halt_inspections import PendingInspections
-from .halt_samples import PendingSamples
 from .limits import DEFAULT_HUB_LIMITS, HubLimits
 from .peers import AgentConnectionPeer, RecordListener, RunPeer, ViewPeer
 from .run_imports import RunImporter
@@ -84,11 +81,8 @@ class RunService:
         self.closing = False
         self.dry_run_lock = asyncio.Lock()  # held while a breakpoint is tried on a run
         self._imports = RunImporter()
-        # What asks agents, by run: of each agent that is there and can answer it.
-        self.edit_checks: dict[str, PendingEditChecks] = {}
-        self.inspections: dict[str, PendingInspections] = {}
-        self.samples: dict[str, PendingSamples] = {}
-        self.allows_inspection = True  # whether views may see those
+        self.agent_questions: dict[str, AgentQuestions] = {}  # by run, whose agent is there
+        self.allows_inspection = True  # whether views may see the stacks and locals of agents
         self.command_starter: CommandStarter | None = None  # where the Core keeps its runs
         self.run_searches: RunSearches | None = None  # there, too; so the next
         self.test_exporter: RunTestExporter | None = None
@@ -111,9 +105,7 @@ class RunService:
     def unregister_agent(self, run: str) -> None:
         """A run's session is gone."""
         self._agents.pop(run, None)
-        self.edit_checks.pop(run, None)
-        self.inspections.pop(run, None)
-        self.samples.pop(run, None)
+        self.agent_questions.pop(run, None)
 
     def replace_agent(self, run: str) -> None:
         """A run's agent connects again: the connection it may still have is of no use."""
@@ -209,9 +201,10 @@ class RunService:
             CommandError: `unknown_run`, `stale`.
             ProtocolError: `invalid_edit`: the agent doesn't, or it is no edit.
         """
-        checks = self.edit_checks.get(run_id)
-        if self.commands.is_new_edit(run_id, halt_point, edit, revision) and checks is not None:
-            await checks.request_check(halt_point, edit)
+        is_new = self.commands.is_new_edit(run_id, halt_point, edit, revision)
+        questions = self.agent_questions.get(run_id)
+        if is_new and questions is not None and questions.can_check_edits:
+            await questions.check_edit(halt_point, edit)
 
     async def write_note(self, run_id: str, message: str, text: str) -> None:
         """Write beside a row, in place of what stands there; "" takes it away.
@@ -230,11 +223,9 @@ class RunService:
             CommandError: `unknown_run`, or `unknown_content`: the run has no such thing.
         """
         self.debugger.run(summary.run)
-        subject: HaltPoint | Commit | None = await self.store.commit(summary.run, summary.id)
-        if subject is None:
-            found = await self.find_row(summary.run, summary.id)
-            subject = found if isinstance(found, HaltPoint) else None
-        if subject is None:
+        commit = await self.store.commit(summary.run, summary.id)
+        subject = commit or await self.find_row(summary.run, summary.id)
+        if isinstance(subject, Event):
             raise _no_row(summary.run)
         self.perform(self.commands.record_summary(summary, subject))
 

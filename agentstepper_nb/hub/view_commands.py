@@ -1,12 +1,28 @@
-"""What commands of a view of version 2 do to the debugger: the outputs to perform."""
+"""Commands of a view of version 2: what they read, and what they do to the debugger."""
 
 from __future__ import annotations
 
-from msgspec import Struct
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
-from ..core import Output
+from msgspec import UNSET, Struct
+
+from ..core import EventTypeRegistry, Output, make_debug_row, make_row
+from ..errors import CommandError
 from ..protocol import ui as v2
+from ..protocol.data_model import EventKind, HaltPoint, TimelineRow
 from ..protocol.edit_rules import DeleteEditRule, SetEditRule
+from ..protocol.fork_trees import ListForks
+from ..protocol.overview import GetOverview
+from ..protocol.records import RunHistory
+from ..protocol.run_queries import SearchResults
+from ..store.base import strip_contents
+from . import pagination
+from .fork_trees import list_forks
+from .overviews import read_overview
+from .run_profile import read_model_info, read_profile
 from .run_service import RunService
 from .views import RequestedEdit
 
@@ -21,6 +37,25 @@ Decision = (
     | v2.GuidePrompt
     | v2.SetEdit
 )
+#: The commands that change nothing.
+ViewQuery = (
+    v2.ReadRun
+    | v2.ListRuns
+    | v2.GetRows
+    | v2.GetCommits
+    | v2.GetMessage
+    | v2.GetChange
+    | v2.ExportRun
+    | v2.SearchRuns
+    | v2.GetStore
+    | v2.GetProfile
+    | v2.GetModelInfo
+    | GetOverview
+    | ListForks
+)
+
+
+# ---- to the debugger ----------------------------------------------------------------------------------
 
 
 def find_edit(hub: RunService, command: Decision) -> RequestedEdit | None:
@@ -102,3 +137,131 @@ def change_rule(hub: RunService, command: Struct) -> list[Output]:
         case v2.SetPrices(prices=prices):
             return rules.set_prices(prices)
     return []
+
+
+# ---- reading ------------------------------------------------------------------------------------------
+
+
+async def read_whole_run(hub: RunService, command: v2.ReadRun) -> v2.RunOpened:
+    """Read a run, without contents.
+
+    Raises:
+        CommandError: `unknown_run`.
+        DamagedRunError: What is kept of the run is hurt.
+    """
+    history = await hub.history(command.run)
+    # On a thread: to sum up long contents takes a while, in which others would wait.
+    return await asyncio.to_thread(make_opened_run, history, hub.event_registry)
+
+
+async def _runs(hub: RunService, command: v2.ListRuns) -> v2.RunsListed:
+    return pagination.list_runs_before(await hub.wait_listed(), command.before, command.limit)
+
+
+async def _search(hub: RunService, command: v2.SearchRuns) -> SearchResults:
+    return await hub.search(command.query, command.run, command.limit)
+
+
+async def _store(hub: RunService, command: v2.GetStore) -> v2.StoreChanged:
+    return v2.StoreChanged(store=await hub.store.info())
+
+
+async def _message(hub: RunService, command: v2.GetMessage) -> v2.MessageBody:
+    found = await hub.find_row(command.run, command.message)
+    if isinstance(found, HaltPoint):
+        return v2.MessageBody(
+            run=command.run,
+            message=command.message,
+            revision=found.revision,
+            data=found.data,
+            edit=found.edit,
+            sticky=found.sticky,
+            is_strict_json=found.is_strict_json,
+            approval=found.approval,
+            reason=found.reason,
+            always=found.always,
+            traceback=found.traceback,
+            supplied=found.supplied,
+            raised=found.raised,
+            guides=found.guides,
+            edit_rules=found.edit_rules or UNSET,
+            schema=found.schema,
+        )
+    return v2.MessageBody(
+        run=command.run,
+        message=command.message,
+        revision=1,
+        data=found.data or "null",
+        edit=None,
+        is_strict_json=True,
+    )
+
+
+async def _change(hub: RunService, command: v2.GetChange) -> v2.ChangeBody:
+    hub.run(command.run)
+    try:
+        commit = await hub.store.commit(command.run, command.commit)
+    except Exception:
+        hub.run(command.run)  # deleted meanwhile
+        raise
+    for change in commit.changes if commit else ():
+        if change.path == command.path:
+            return v2.ChangeBody(
+                run=command.run, commit=command.commit, path=change.path, body=change.body
+            )
+    raise CommandError(
+        "unknown_content", "This run has no such commit or file. Open the run again.", command.run
+    )
+
+
+async def _export(hub: RunService, command: v2.ExportRun) -> v2.RunExported:
+    name, data = await hub.export(command.run, command.format)
+    if command.format == "archive":
+        data = base64.b64encode(data)
+    return v2.RunExported(name=name, data=data.decode("ascii"), format=command.format)
+
+
+#: What answers a command, by its type: each type of `ViewQuery` has one. They raise CommandError
+#: `unknown_run` or `unknown_content`, ProtocolError `invalid_search` or `invalid_message` (too many
+#: rows), and DamagedRunError where what is kept of the run is hurt.
+QUERY_HANDLERS: Final[
+    dict[type[ViewQuery], Callable[[RunService, Any], Awaitable[v2.CoreToUi]]]
+] = {
+    v2.ReadRun: read_whole_run,
+    v2.ListRuns: _runs,
+    v2.GetRows: pagination.read_page,
+    v2.GetCommits: pagination.read_commits,
+    v2.GetMessage: _message,
+    v2.GetChange: _change,
+    v2.ExportRun: _export,
+    v2.SearchRuns: _search,
+    v2.GetStore: _store,
+    v2.GetProfile: read_profile,
+    v2.GetModelInfo: read_model_info,
+    GetOverview: read_overview,
+    ListForks: list_forks,
+}
+
+
+def make_opened_run(history: RunHistory, event_registry: EventTypeRegistry) -> v2.RunOpened:
+    """A run, whole, as a view shows it, without contents.
+
+    Args:
+        history: The run.
+        event_registry: What extensions add to the debugger's words.
+    """
+    return v2.RunOpened(
+        run=history.run,
+        rows=make_rows(history, event_registry),
+        commits=tuple(strip_contents(commit) for commit in history.commits),
+        notes=history.notes,
+    )
+
+
+def make_rows(history: RunHistory, event_registry: EventTypeRegistry) -> tuple[TimelineRow, ...]:
+    """A run's rows, in order."""
+    made = [make_row(halt_point, event_registry) for halt_point in history.halt_points]
+    made += [
+        make_debug_row(event) for event in history.events if event.kind is EventKind.DEBUG_MESSAGE
+    ]
+    return tuple(sorted(made, key=lambda each: each.seq))

@@ -47,10 +47,10 @@ async def inspect_halt_point(
         raise CommandError("inspection_refused", NO_TOKEN, run.id)
     if command.halt_point not in run.pending:
         raise CommandError("inspection_refused", NOT_PENDING, run.id)
-    inspections = hub.inspections.get(run.id)
-    if inspections is None:
+    questions = hub.agent_questions.get(run.id)
+    if questions is None or not questions.can_inspect:
         raise CommandError("inspection_refused", NOT_OFFERED, run.id)
-    result = await inspections.request(command.halt_point, _make_request(command))
+    result = await questions.inspect(command.halt_point, _make_request(command))
     if isinstance(command, wire.EnterPdb):
         step = (run.id, hub.clock(), command.halt_point, command.revision)
         hub.perform(hub.commands.step(*step), view)

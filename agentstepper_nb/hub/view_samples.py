@@ -34,12 +34,12 @@ async def sample_query(hub: RunService, command: wire.SamplingCommand) -> wire.S
         ProtocolError: `resample_refused`: the agent refuses, or didn't answer.
     """
     point = _find_query(hub, command)
-    samples = hub.samples.get(command.run)
-    if samples is None:
+    questions = hub.agent_questions.get(command.run)
+    if questions is None or not questions.can_sample:
         raise CommandError("resample_refused", NOT_OFFERED, command.run)
     edit = point.edit if point.side is EventSide.BEGIN else None
     is_dry = isinstance(command, wire.GetSampling)
-    made = await samples.request(point.id, edit, is_dry=is_dry)
+    made = await questions.sample(point.id, edit, is_dry=is_dry)
     if is_dry:
         return wire.SamplingOffer(left=made.left)
     sample = made.sample

@@ -114,7 +114,8 @@ class ViewSession(ABC):
             edited: The edit.
             text: The command's message.
         """
-        needs_check = edited is not None and edited.run in self.hub.edit_checks
+        questions = None if edited is None else self.hub.agent_questions.get(edited.run)
+        needs_check = questions is not None and questions.can_check_edits
         if not needs_check and not self._pending_decisions:
             execute()
             return

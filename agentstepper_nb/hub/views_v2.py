@@ -22,7 +22,6 @@ from ..protocol.data_model import AgentActivity, Commit, Event, EventKind, HaltP
 from ..protocol.delta_encoding import DELTA_SIZES, DeltaEncoder
 from ..protocol.edit_rules import DryRunEditRule, EditRuleDefinition, ExportEditRule
 from ..protocol.envelope import VERSION, decode_envelope_header, encode_message
-from ..protocol.header_limits import truncate_header
 from ..protocol.run_programs import GetBisect
 from ..protocol.store_info import StoreInfo
 from ..store.base import strip_contents
@@ -33,8 +32,7 @@ from .peers import ViewPeer
 from .row_search import RowSearch
 from .run_service import RunService
 from .view_actions import ACTION_HANDLERS, Action
-from .view_commands import Decision
-from .view_queries import QUERY_HANDLERS, ViewQuery
+from .view_commands import QUERY_HANDLERS, Decision, ViewQuery
 from .view_updates import ViewUpdates
 from .views import WATCH_ONLY, ViewSession
 
@@ -152,8 +150,7 @@ class ViewSessionV2(ViewSession):
 
     def _notify_run(self, record: _WithHeader | records.ImportedRunSaved) -> None:
         """Tell a header. Of runs that aren't opened, only what a list of runs shows."""
-        header = record.history.run if isinstance(record, records.ImportedRunSaved) else record.run
-        run = truncate_header(header)
+        run = record.history.run if isinstance(record, records.ImportedRunSaved) else record.run
         before = self._sent_headers.get(run.id)
         self._sent_headers[run.id] = run
         waits = run.agent_state is AgentActivity.WAITING

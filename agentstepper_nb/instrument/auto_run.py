@@ -51,10 +51,10 @@ def set_enabled(is_enabled: bool) -> None:
 
 def _expect_run() -> None:
     """Number what the program does from now on, and freeze it where the environment asks for that."""
-    from ..sdk import scope_creation, scopes
+    from ..sdk import scopes
     from ..sdk.environment import FREEZE_VARIABLE
 
-    scope_creation.wrap_creation()
+    scopes.wrap_creation()
     root = scopes.expect_run()
     if os.environ.get(FREEZE_VARIABLE) == "1":
         from ..sdk import environment_replays, frozen_values, run_events, run_session

@@ -14,7 +14,7 @@ from ..own_queries import is_own_query
 from ..protocol.data_model import EventKind
 from ..sdk.base_stepper import BaseStepper
 from ..sdk.run_events import find_innermost_event
-from ..sdk.scope_creation import skip_numbering
+from ..sdk.scopes import skip_numbering
 from .announcement import announce
 from .current_run import find_run, is_run_expected, raise_if_stopped
 from .discovery import discover_tools

@@ -79,7 +79,7 @@ class Hello(
     host: str
     boot: str  # the machine's boot id, or empty
     workspace: str | None = None
-    #: How the run begins; in CONTINUE it halts where breakpoints and approvals say.
+    #: The run's mode at its begin; in CONTINUE the run halts only for breakpoints and approvals.
     mode: RunMode = RunMode.STEP
     can_reconnect: bool = True  # whether it connects again by itself where the connection is lost
     can_check_edits: bool = False  # whether it answers `CheckEdit`
@@ -303,8 +303,8 @@ class Welcome(Struct, frozen=True, kw_only=True, rename={"shares_connection": "s
 
 
 class LeaseMessage(Struct, frozen=True, kw_only=True, rename={"breakpoints": "stops"}):
-    """What the agent may decide by itself, until the next: in CONTINUE it waits where a breakpoint says
-    so, in STEP also at the step's target.
+    """The rules by which the agent decides where to halt, until the next lease: in CONTINUE at halt
+    points where a breakpoint hits, in STEP also at the step's target.
     """
 
     epoch: Positive  # grows with each

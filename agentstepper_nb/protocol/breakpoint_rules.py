@@ -29,7 +29,7 @@ Hits = Annotated[tuple[Id, ...], Meta(max_length=MAX_BREAKPOINTS)]
 
 
 class Reaction(StrEnum):
-    """What happens where a breakpoint hits."""
+    """The effect of a breakpoint where the breakpoint hits."""
 
     HALT = "halt"
     LOG = "log"  # the row is marked, and the agent goes on
@@ -86,7 +86,7 @@ class BreakpointRule(
 
 
 class Price(Struct, frozen=True, kw_only=True):
-    """What a person said a model costs, to estimate what nobody told."""
+    """A model's price as a person set it, to estimate costs that the agent doesn't report."""
 
     model: Glob
     input: Dollars  # a million tokens
@@ -95,7 +95,7 @@ class Price(Struct, frozen=True, kw_only=True):
 
 
 class DryRunOutcome(Struct, frozen=True, kw_only=True):
-    """Where a breakpoint would have hit in a run that is recorded."""
+    """The rows of a recorded run at which a breakpoint would have hit."""
 
     run: str
     rows: Count  # that it was tried on
@@ -148,7 +148,7 @@ class BreakpointGone(Struct, frozen=True, kw_only=True, rename={"breakpoint": "s
 
 
 class PricesChanged(Struct, frozen=True, kw_only=True):
-    """What models cost is set anew."""
+    """A person set the prices of models."""
 
     prices: tuple[Price, ...]
 

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from .answers import ErrorType
 
-#: What the agent's code reads of an exception, or a model of a guide.
+#: An exception's message, which the agent's code reads, or a guide's text, which the model reads.
 MessageText = Annotated[str, Meta(min_length=1, max_length=100_000)]
 
 

@@ -30,7 +30,7 @@ Identifier = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
 class State(StrEnum):
-    """Where a session is: INIT, then RUNNING and STOP in turn."""
+    """The state of a session: INIT, then RUNNING and STOP in turn."""
 
     STATE_INIT = "STATE_INIT"
     STATE_RUNNING = "STATE_RUNNING"
@@ -38,7 +38,7 @@ class State(StrEnum):
 
 
 class TurnEnding(StrEnum):
-    """How a turn ended."""
+    """The outcome of a turn."""
 
     DONE = "done"
     ERROR = "error"
@@ -46,7 +46,7 @@ class TurnEnding(StrEnum):
 
 
 class ChatAgentPhase(StrEnum):
-    """Where an agent is in its session."""
+    """The phase of an agent in its session."""
 
     CREATED = "created"
     RUNNING = "running"
@@ -76,7 +76,7 @@ class AgentName(StrEnum):
 
 
 class AgentType(StrEnum):
-    """How an agent calls tools: by its model's own means, or by JSON in its text."""
+    """An agent's way to call tools: the model's function calling, or JSON in the model's text."""
 
     TOOL_CALLING = "TOOL_CALLING"
     STRUCTURED_CHAT = "STRUCTURED_CHAT"
@@ -164,7 +164,7 @@ class ChatSessionInfo(
 
 
 class ChatSessionSnapshot(Struct, frozen=True, kw_only=True, tag="begin", tag_field="event"):
-    """How a session is as one begins to watch it: first of all, and again where something was missed."""
+    """A session's state: a stream's first event, and sent again after a client missed events."""
 
     session: ChatSessionInfo
     messages: tuple[Message, ...]  # those in memory, oldest first
@@ -358,7 +358,7 @@ class SendAgentOutput(Struct, frozen=True, kw_only=True):
 
 
 class OptionChosen(Struct, frozen=True, kw_only=True):
-    """What the person chose."""
+    """The option that a person chose."""
 
     choice: str
 
@@ -385,7 +385,7 @@ def format_remote_service(id: str) -> str:
 
 
 class ForwardedRequest(Struct, frozen=True, kw_only=True):
-    """What a client asks, as the Core hands it on: any method, with the client's token."""
+    """A client's request of any method, forwarded by the Core with the client's token."""
 
     token: str
     params: Raw = Raw(b"null")

@@ -1,4 +1,4 @@
-"""What travels under `/agentstepper/api/coding/`: bodies of requests, answers, and events of the stream.
+"""The messages under `/agentstepper/api/coding/`: request bodies, answers, and events of the stream.
 
 Field names are those of the guide, in camel case.
 """
@@ -29,17 +29,17 @@ class CreateCodingSession(CamelSettings, frozen=True, kw_only=True, rename="came
 
 
 class SandboxReport(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What holds a session's commands.
+    """The sandbox that confines a session's commands.
 
     Args:
         mode: The session's mode.
         name: The sandbox; `none` where there is none.
-        network: Whether commands have the network without asking.
-        missing_protections: What the sandbox cannot hold here, each a sentence.
-        limits: Which limits hold, and by what, each a sentence.
-        unavailable_reasons: Why better sandboxes don't work here, each a sentence.
-        warning: What a person must know where nothing holds commands; before its first colon the
-            shortest form. Empty where a sandbox holds them.
+        network: Whether commands may use the network without an approval.
+        missing_protections: Protections that the sandbox lacks on this machine, each a sentence.
+        limits: The limits in force and what enforces them, each a sentence.
+        unavailable_reasons: Why better sandboxes don't work on this machine, each a sentence.
+        warning: A warning for a person where no sandbox confines commands; the text before the first
+            colon is its shortest form. Empty where a sandbox confines commands.
     """
 
     mode: str
@@ -52,14 +52,14 @@ class SandboxReport(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class CodingSessionCreated(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Its answer, 201."""
+    """The answer to a session's creation, with status 201."""
 
     id: str
     sandbox: SandboxReport | None = None
 
 
 class CodingSessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One of `GET sessions`."""
+    """A session in the answer to `GET sessions`."""
 
     id: str
     workspace_path: str
@@ -206,7 +206,7 @@ class ToolCalled(Struct, frozen=True, kw_only=True, tag="tool_call", rename="cam
 
 
 class ToolReturned(Struct, frozen=True, kw_only=True, tag="tool_result", rename="camel"):
-    """What a call came to."""
+    """The result or the error of a tool call."""
 
     call_id: str
     ok: bool

@@ -18,7 +18,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=1000)]
 Folders = Annotated[
     tuple[Annotated[str, Meta(min_length=1, max_length=4096)], ...], Meta(max_length=100)
 ]
-#: What commands and tools may do without asking, from the narrowest on.
+#: Modes: what commands and tools may do without an approval, the strictest mode first.
 SANDBOX_MODES: Final = ("read-only", "workspace-write", "danger-full-access")
 FULL_ACCESS: Final = "danger-full-access"
 NO_SANDBOX: Final = "none"
@@ -126,7 +126,7 @@ class SettingsDict(TypedDict, total=False):
     processes: int | None
 
 
-#: What holds where nobody says anything else. None: no end, or the model's own.
+#: The default settings. None: no limit, or the model's own value.
 DEFAULTS: Final = CodingSettings(
     auto_approve=False,
     max_iterations=25,
@@ -156,7 +156,7 @@ else:  # msgspec renames a class's own fields alone, so that they are all its ow
         rename="camel",
     )
 
-#: What each setting is called over HTTP.
+#: The name of each setting over HTTP.
 WIRE_NAMES: Final = dict(
     zip(CamelSettings.__struct_fields__, CamelSettings.__struct_encode_fields__, strict=True)
 )

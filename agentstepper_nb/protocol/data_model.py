@@ -22,19 +22,19 @@ from .seams import FoundBy, RunSeams
 from .start_methods import ForkOrigin
 from .step_targets import StepTarget
 
-#: What the fields about breakpoints that hit are called on the wire and in stored data.
+#: Names on the wire and in stored data of the fields about breakpoints that hit.
 BREAKPOINT_WIRE_NAMES: Final = {"breakpoints": "stops", "breakpoint_error": "stop_error"}
 
 
 class RunMode(StrEnum):
-    """What a run does at its next halt point: halt (step) or go on (continue)."""
+    """A run's behaviour at its next halt point: halt (step) or go on (continue)."""
 
     STEP = "step"
     CONTINUE = "continue"
 
 
 class RunState(StrEnum):
-    """The state a person is shown."""
+    """A run's state, as views show it."""
 
     IDLE = "idle"
     HALTED = "halted"
@@ -44,7 +44,7 @@ class RunState(StrEnum):
 
 
 class AgentActivity(StrEnum):
-    """What the agent is doing."""
+    """The current activity of an agent."""
 
     RUNNING = "running"
     LLM_THINKING = "llm_thinking"
@@ -56,7 +56,7 @@ class AgentActivity(StrEnum):
 
 
 class RunEnding(StrEnum):
-    """How a run ended."""
+    """The way in which a run ended."""
 
     FINISHED = "finished"
     STOPPED = "stopped"
@@ -65,7 +65,7 @@ class RunEnding(StrEnum):
 
 
 class EventOutcome(StrEnum):
-    """How an event ended."""
+    """The outcome of an event."""
 
     OK = "ok"
     ERROR = "error"
@@ -73,7 +73,7 @@ class EventOutcome(StrEnum):
 
 
 class Actor(StrEnum):
-    """Who speaks or listens in the timeline."""
+    """A sender or receiver of data in the timeline."""
 
     AGENT = "agent"
     LLM = "llm"
@@ -82,7 +82,7 @@ class Actor(StrEnum):
 
 
 class AnswerKind(StrEnum):
-    """How a halt point was answered."""
+    """The kind of answer to a halt point."""
 
     RESUME = "resume"
     SKIP = "skip"
@@ -93,7 +93,7 @@ class AnswerKind(StrEnum):
 
 
 class Risk(StrEnum):
-    """How much a call can spoil."""
+    """The damage that a tool call can do."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -101,7 +101,7 @@ class Risk(StrEnum):
 
 
 class ChangeKind(StrEnum):
-    """What happened to a file between two commits."""
+    """The kind of change to a file between two commits."""
 
     ADDED = "added"
     CHANGED = "changed"
@@ -110,7 +110,7 @@ class ChangeKind(StrEnum):
 
 
 class AgentLabel(Struct, frozen=True, kw_only=True):
-    """Which agent of a program does something."""
+    """The agent of a program that an event belongs to."""
 
     name: Name
     node: Name | None = None  # the step of a graph that it is at
@@ -125,7 +125,7 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 class ApprovalPrompt(Struct, frozen=True, kw_only=True):
-    """What a person is asked before a tool is called: such a halt point waits in every mode."""
+    """A request for a person's approval of a tool call: its halt point waits in every mode."""
 
     risk: Risk
     why: Annotated[str, Meta(max_length=1000)]  # the rule that asks, in words
@@ -138,7 +138,7 @@ CHANGES_LOST: Final = "ChangesLost"
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """What a query cost, in tokens."""
+    """The tokens and the cost of a query."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -147,14 +147,14 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 
 class SampleTotals(Struct, frozen=True, kw_only=True):
-    """What the queries cost that a person had asked again; `Run.usage` has this, too."""
+    """The number and usage of a run's resampled queries; `Run.usage` includes this usage."""
 
     count: int
     usage: Usage | None = None
 
 
 class BreakpointHits(Struct, frozen=True, kw_only=True, rename={"breakpoint": "stop"}):
-    """How often a breakpoint hit in a run, and where last."""
+    """The number of a breakpoint's hits in a run, and the row of the last hit."""
 
     breakpoint: str
     count: int
@@ -196,8 +196,8 @@ class Run(Struct, frozen=True, kw_only=True):
     exit_code: int | None = None  # of its process, where its parent told it; -9: ended by signal 9
     last_event: str | None = None  # of a run that broke off: what it did last, in words
     hits: tuple[BreakpointHits, ...] = ()
-    #: What a person must know of the whole run, as "No sandbox: approvals …". Views warn with what
-    #: stands before the first colon, and give all of it as the explanation. "": nothing.
+    #: A warning about the whole run, as "No sandbox: approvals …". Views show the text before the first
+    #: colon, and the whole text as the explanation. "": no warning.
     notice: str = ""
     seams: RunSeams | UnsetType = UNSET  # where its calls halt, where its agent said so
     effects: EffectCounts | UnsetType = UNSET  # its marked rows, where it has any
@@ -207,17 +207,17 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def live(self) -> bool:
-        """Whether its agent may still send."""
+        """Whether the run's agent may still send messages."""
         return self.state is not RunState.IDLE
 
     @property
     def is_version_1(self) -> bool:
-        """Whether an agent of version 1 made it, here: imported runs have no ending, or can stop."""
+        """Whether a version 1 agent of this Core made the run: imports lack an ending, or can stop."""
         return not self.can_stop and (self.live or self.ending is not None)
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """One thing an agent did."""
+    """An action of an agent: an LLM query, a tool call, a message or a custom event."""
 
     id: str
     run: str
@@ -241,11 +241,7 @@ class HaltPoint(
     Struct,
     frozen=True,
     kw_only=True,
-    rename={
-        **BREAKPOINT_WIRE_NAMES,
-        "is_strict_json": "strict",
-        "model_summary": "sentence",
-    },
+    rename={**BREAKPOINT_WIRE_NAMES, "is_strict_json": "strict", "model_summary": "sentence"},
 ):
     """The begin or the end of an event, where the run can halt and data can be edited."""
 
@@ -264,9 +260,7 @@ class HaltPoint(
     at: float  # POSIX seconds; the agent's clock
     data: str  # JSON text as the agent sent it
     waits: bool = True  # whether the agent waits for an answer
-    is_strict_json: bool = (
-        True  # False: text that only a lenient parser takes (NaN, from version 1)
-    )
+    is_strict_json: bool = True  # False: only a lenient parser takes `data` (NaN, from version 1)
     agent: str = ""  # the agent's name, as version 1 sends it
     summary: str | None = None  # the agent's own; None: made by rule when shown
     outcome: EventOutcome | None = None  # of the event, on its end
@@ -295,9 +289,7 @@ class HaltPoint(
     #: Edit rules that made the edit, in order; (): a person has since edited, or taken it back.
     edit_rules: tuple[str, ...] | UnsetType = UNSET
     schema: str | UnsetType = UNSET  # JSON Schema of a tool call's arguments, where they are typed
-    result_type: str | UnsetType = (
-        UNSET  # the class of a result that JSON hasn't: shown by its form
-    )
+    result_type: str | UnsetType = UNSET  # class of a result that JSON hasn't: shown by its form
     #: JSON text of the exception by which a framework ended the event, which is no failure: its class,
     #: and what it is made of where JSON has that.
     signal: str | UnsetType = UNSET
@@ -342,7 +334,7 @@ class Commit(
     kw_only=True,
     rename={"has_rule_title": "ruled", "model_summary": "sentence"},
 ):
-    """What an agent changed in its workspace up to one moment."""
+    """A snapshot or commit of an agent's workspace, with the files that changed."""
 
     id: str  # git's hash
     run: str = ""
@@ -389,15 +381,13 @@ class TimelineRow(Struct, frozen=True, kw_only=True, rename=BREAKPOINT_WIRE_NAME
     replay: ReplayMark | UnsetType = UNSET
     reason: str | None = None  # why it was denied, in one line
     effects: EffectReport | UnsetType = UNSET  # on a tool's end: what effect checks say of it
-    said: str | UnsetType = (
-        UNSET  # at a query's end: what the model said beside its calls, in one line
-    )
+    said: str | UnsetType = UNSET  # at a query's end: one line of what stood beside the calls
     guided: bool | UnsetType = UNSET  # whether a person added messages to the prompt
     edit_rules: tuple[str, ...] | UnsetType = UNSET  # as `HaltPoint.edit_rules`
 
 
 class RowNote(Struct, frozen=True, kw_only=True):
-    """What a person wrote beside a row."""
+    """A person's note on a row."""
 
     run: str
     message: str  # the row's id

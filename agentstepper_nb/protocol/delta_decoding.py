@@ -38,7 +38,7 @@ def decode_contents(message: Struct, decoder: DeltaDecoder) -> Struct:
 
 
 def _check(text: bytes) -> None:
-    """What isn't in pieces is JSON by the message's form."""
+    """Check that joined pieces are JSON; other contents are checked when the message is decoded."""
     try:
         _json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:

@@ -19,11 +19,11 @@ from .segments import MIN_SPLIT_BYTES, split_content
 
 #: Contents that are remembered, at most.
 MAX_CONTENTS: Final = 256
-#: What all that is remembered weighs, at most.
+#: The most memory of all remembered contents, in bytes.
 MAX_MEMORY_BYTES: Final = 16 * 1024 * 1024
 #: The sizes of contents that are cut, in bytes: not what is short, or could never be remembered.
 DELTA_SIZES: Final = range(MIN_SPLIT_BYTES + 1, MAX_MEMORY_BYTES + 1)
-#: What a piece weighs beside its bytes, and a content for each of its pieces: few bytes can name many.
+#: Bytes counted for a piece beside its text, and for each piece that a content refers to.
 PART_OVERHEAD_BYTES: Final = 64
 REFERENCE_BYTES: Final = 8
 

@@ -88,17 +88,17 @@ class ExportEditRule(Struct, frozen=True, kw_only=True):
 
 
 class RuleEdit(Struct, frozen=True, kw_only=True):
-    """What an edit rule would have changed at one row."""
+    """The change that an edit rule would have made at one row."""
 
     seq: int
-    #: JSON text of what stands at the rule's path, before and after, shortened. Who asks with a token
-    #: and without a login is told neither.
+    #: JSON text of the value at the rule's path, before and after the edit, shortened. Both are omitted
+    #: in answers to a program that has a token and no login.
     before: str | UnsetType = UNSET
     after: str | UnsetType = UNSET
 
 
 class EditRuleOutcome(Struct, frozen=True, kw_only=True):
-    """What an edit rule would have edited in a run that is recorded."""
+    """The edits that an edit rule would have made in a recorded run."""
 
     run: str
     rows: Count  # that it was tried on

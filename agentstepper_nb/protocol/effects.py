@@ -1,4 +1,4 @@
-"""What effect checks say of a tool's end: its claim against what happened; and how often a call came."""
+"""Results of effect checks on a tool's end: its claim against what happened, and repeated calls."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from .field_types import Count, Name, Positive
 
-#: What a check says, in one or two sentences.
+#: A check's message, of one or two sentences.
 MarkText = Annotated[str, Meta(max_length=300)]
 #: A check's name.
 CheckName = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,39}$")]
 
 
 class MarkSeverity(StrEnum):
-    """How much a mark says."""
+    """The severity of a mark."""
 
     WARNING = "warning"  # the tool says one thing, and another happened
     NOTE = "note"  # worth a look
 
 
 class EffectMark(Struct, frozen=True, kw_only=True):
-    """What one check says of a tool's end."""
+    """A mark that one check set on a tool's end."""
 
     check: CheckName
     message: MarkText
@@ -37,13 +37,13 @@ class Repetition(Struct, frozen=True, kw_only=True):
     first: Count  # the seq of the first one's end
     last: Count  # the seq of the end before this one
     is_unchanged: bool = False  # no file of the workspace changed since that end
-    #: How many calls the cycle has that this call ends, where calls come in a cycle; `count` is then how
-    #: often the cycle came.
+    #: The number of calls in the cycle that this call ends, where calls repeat in a cycle; `count` then
+    #: counts the cycle's repetitions.
     cycle: Positive | UnsetType = UNSET
 
 
 class EffectReport(Struct, frozen=True, kw_only=True):
-    """What there is to say of one tool's end."""
+    """The marks and the repetition of one tool's end."""
 
     marks: tuple[EffectMark, ...] = ()
     repetition: Repetition | UnsetType = UNSET
@@ -60,7 +60,7 @@ class EffectCounts(Struct, frozen=True, kw_only=True):
 
 
 class EffectCheckInfo(Struct, frozen=True, kw_only=True):
-    """A check that the Core makes, and whether it does."""
+    """An effect check of the Core, and whether the check is enabled."""
 
     name: CheckName
     title: Name  # what it compares, in words

@@ -39,7 +39,7 @@ class Envelope(Struct, frozen=True, kw_only=True):
 
 #: Types that an error names: more than these no person reads.
 _MAX_LISTED_TYPES: Final = 20
-#: What msgspec raises for text that it can't take; deep nesting ends in a RecursionError.
+#: Errors that msgspec raises for invalid text; deep nesting ends in a RecursionError.
 _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeError)
 
 _envelope = msgspec.json.Decoder(Envelope)
@@ -125,7 +125,7 @@ class MessageTable:
         return _encoder.encode(outgoing).decode()
 
     def extended(self, types: Mapping[str, type[Struct]]) -> MessageTable:
-        """This table with further messages.
+        """Copy the table and add further messages.
 
         Args:
             types: Each new name's message class.
@@ -166,7 +166,7 @@ class MessageTable:
 
 
 class EnvelopeHeader(Struct):
-    """What an answer to a refused message names, as far as it could be read."""
+    """The number, id and run of a refused message, as far as they could be read."""
 
     n: int | None = None
     id: str | None = None

@@ -1,4 +1,4 @@
-"""What an event is, and which side of it a halt point stands on."""
+"""The kinds of events, and the two sides of an event."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class EventKind(StrEnum):
-    """What an event is."""
+    """The kind of an event."""
 
     PROGRAM_STARTED = "program_started"
     LLM_QUERY = "llm_query"
@@ -21,7 +21,7 @@ PAIRED_EVENT_KINDS = frozenset({EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, 
 
 
 class EventSide(StrEnum):
-    """Which side of its event a halt point stands on."""
+    """The side of an event that a halt point stands on."""
 
     BEGIN = "begin"
     END = "end"

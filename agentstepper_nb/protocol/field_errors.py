@@ -1,4 +1,4 @@
-"""Which field is wrong, of a value that hasn't the form it should have."""
+"""Errors that name the invalid field of a value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from ..errors import ProtocolError
 
-#: Where msgspec's errors name a place, a field that should be there, or one that shouldn't.
+#: Patterns by which msgspec's errors name a path, a missing field or an unknown field.
 _AT: Final = re.compile(r" - at `(?:key in )?\$\.?(.*)`$")
 _NAMED: Final = re.compile(r"(?:missing required|contains unknown) field `(\w+)`")
 
@@ -27,10 +27,10 @@ def find_field(message: str, path_prefix: str = "") -> str | None:
 
 
 def make_field_error(error: Exception, path_prefix: str = "") -> ProtocolError:
-    """What to raise for a value that msgspec refused.
+    """Make the error for a value that msgspec refused.
 
     Args:
-        error: What msgspec raised.
+        error: The error that msgspec raised.
         path_prefix: The field that the refused value stands in.
     """
     said = str(error)

@@ -1,6 +1,6 @@
-"""How all background agents stand, counted where their rows are: what is asked, and what is answered.
+"""Queries and answers about all background agents, counted by the store that has their rows.
 
-None of it carries a session's `state`, `context` or `result`, which may be large.
+No message carries a session's `state`, `context` or `result`, which may be large.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ErrorKey = Annotated[str, Meta(max_length=1000)]
 
 
 class FleetStatus(StrEnum):
-    """How a session stands, for who watches many: its `status`, told apart by what a person can do."""
+    """A session's status in a list of many, divided further by what a person can do."""
 
     CREATED = "created"  # no worker has it yet
     RUNNING = "running"
@@ -46,7 +46,7 @@ class FleetStatus(StrEnum):
 
 
 class FleetQuery(Struct, frozen=True, kw_only=True):
-    """`fleet`: how all sessions stand, and a page of those that pass the filter, the newest first."""
+    """`fleet`: counts of all sessions, and a page of those that pass the filter, the newest first."""
 
     status: tuple[FleetStatus, ...] = ()  # any of them; none: all
     moniker: NonEmptyName | None = None
@@ -60,7 +60,7 @@ class FleetQuery(Struct, frozen=True, kw_only=True):
 
 
 class FleetCount(Struct, frozen=True, kw_only=True):
-    """How many sessions of a moniker stand so."""
+    """The number of a moniker's sessions that have one status."""
 
     status: FleetStatus
     moniker: NonEmptyName
@@ -106,7 +106,7 @@ class FailedAction(Struct, frozen=True, kw_only=True):
 
 
 class FleetReport(Struct, frozen=True, kw_only=True):
-    """What the store answers to a `FleetQuery`: all of it as it stood at one moment."""
+    """The store's answer to a `FleetQuery`, all of it read at one moment."""
 
     counts: tuple[FleetCount, ...]  # of all sessions, whatever the filter
     errors: tuple[
@@ -138,7 +138,7 @@ class HaltedRun(Struct, frozen=True, kw_only=True):
 
 
 class FleetSummary(Struct, frozen=True, kw_only=True):
-    """How a Core's agents stand."""
+    """The state of all agents of a Core."""
 
     at: Time
     report: FleetReport
@@ -163,7 +163,7 @@ class ContinueRuns(Struct, frozen=True, kw_only=True):
 
 
 class RunsChanged(Struct, frozen=True, kw_only=True):
-    """What became of the runs."""
+    """The number of runs that `halt_runs` or `continue_runs` changed."""
 
     changed: Count
     approvals: Count = 0  # runs that stay, since all that is pending asks for an approval
@@ -178,7 +178,7 @@ _MAX_KEY_CHARS: Final = 300
 
 @lru_cache(maxsize=20_000)
 def make_error_key(message: str) -> str:
-    """What errors have in common that are alike: the first line, with its numbers and ids left out.
+    """Make the key that similar errors share: the first line without its numbers and ids.
 
     Args:
         message: An error. Only its beginning counts.
@@ -188,7 +188,7 @@ def make_error_key(message: str) -> str:
 
 
 def group_errors(messages: Iterable[tuple[str | None, int]]) -> tuple[ErrorGroup, ...]:
-    """Group errors by what they have in common, the most frequent first.
+    """Group errors by the keys that `make_error_key` makes, the most frequent first.
 
     Args:
         messages: Each different error with how often it stands there.
@@ -210,13 +210,13 @@ def group_errors(messages: Iterable[tuple[str | None, int]]) -> tuple[ErrorGroup
 def find_fleet_status(
     status: SessionStatus, *, attempt: int, has_losses: bool, is_halted: bool
 ) -> FleetStatus:
-    """How a session stands in a list of many.
+    """Find a session's status in a list of many.
 
     Args:
-        status: Its status.
-        attempt: Which try of its next step is the next, from 0.
-        has_losses: Whether its next step ended workers.
-        is_halted: Whether its run waits for a person.
+        status: The session's own status.
+        attempt: The number of failed tries of the session's next step.
+        has_losses: Whether the session's next step ended workers.
+        is_halted: Whether the session's run waits for a person.
     """
     if status is SessionStatus.RUNNING:
         if is_halted:

@@ -116,7 +116,7 @@ class VariablesPage(Struct, frozen=True, kw_only=True, tag="variables", tag_fiel
 
 
 class Evaluation(Struct, frozen=True, kw_only=True, tag="evaluation", tag_field="kind"):
-    """What an expression came to."""
+    """The result of an evaluated expression."""
 
     value: Variable | None = None  # None where it raised
     result: Count | UnsetType = UNSET  # by which its children are asked for
@@ -125,7 +125,7 @@ class Evaluation(Struct, frozen=True, kw_only=True, tag="evaluation", tag_field=
 
 
 class CompletionList(Struct, frozen=True, kw_only=True, tag="completions", tag_field="kind"):
-    """What can stand in the place of a part of an expression."""
+    """Completions for a part of an expression."""
 
     start: Count  # of that part, in characters
     end: Count

@@ -28,8 +28,8 @@ def never_cancel() -> None:
 
 
 class JsonLimits(NamedTuple):
-    """How much a JSON text may hold. Its marks are commas, colons and brackets outside of strings: no
-    text makes more values and keys than it has of these, but for one.
+    """The limits of a JSON text. Its structural characters are commas, colons and brackets outside of
+    strings: a text has at most one more values and keys than structural characters.
     """
 
     max_bytes: int  # bytes
@@ -38,7 +38,7 @@ class JsonLimits(NamedTuple):
     counted_depth: int  # down to where values are built; deeper ones stay text
 
 
-#: What only Python's parser takes (NaN) is built whole, contents and all.
+#: Limits of a text that only Python's parser accepts (NaN): it builds the whole value, with contents.
 LENIENT_LIMITS: Final = JsonLimits(MAX_MESSAGE_BYTES, 500, 2_000_000, 500)
 
 _STRINGS: Final = re.compile(

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct, UnsetType
 from .data_model import AgentLabel, TimelineRow
 from .field_types import Count, ScopePath
 
-#: What a part of a scope begins with that is an agent.
+#: The prefix of a scope's part that names an agent.
 _AGENT_PREFIX: Final = "agent:"
 #: Characters of a title: as many as names have on the wire.
 _MAX_TITLE_CHARS: Final = 1000

@@ -1,4 +1,4 @@
-"""How many lines a text has: counted in one way, wherever a number of lines is shown."""
+"""The number of a text's lines, counted in the same way wherever a number of lines is shown."""
 
 from __future__ import annotations
 

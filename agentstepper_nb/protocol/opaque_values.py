@@ -12,9 +12,9 @@ from typing import Any, Final, TypeGuard
 
 #: The text that stands for the object.
 REPR_KEY: Final = "$repr"
-#: Its number in the message; the agent's process knows the object by it.
+#: The object's number in the message, by which the agent's process finds the object.
 REF: Final = "$ref"
-#: Why it can't be edited, for a person; SDKs before 0017 don't say.
+#: Why the mark can't be edited, for a person; SDKs before 0017 omit the reason.
 REASON_KEY: Final = "$why"
 
 _UNKNOWN: Final = "JSON can't carry it"
@@ -27,7 +27,7 @@ def is_opaque_value(value: Any) -> TypeGuard[dict[str, Any]]:
 
 
 def find_opaque_values(value: Any) -> Iterator[tuple[str, str]]:
-    """Each mark in a JSON value: its place, and why it is read-only."""
+    """Yield the path of each mark in a JSON value, and why the mark is read-only."""
     for path, mark in _iterate_marks(value, ""):
         yield path or _WHOLE, _read_reason(mark)
 
@@ -69,7 +69,7 @@ def _key(mark: dict[str, Any]) -> str:
 
 
 def _iterate_marks(value: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each mark in a JSON value, with its place."""
+    """Yield each mark in a JSON value, with its path."""
     todo = [(path, value)]
     while todo:
         path, value = todo.pop()
@@ -82,7 +82,7 @@ def _iterate_marks(value: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]
 
 
 def _replaced(sent: Any, edit: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each mark in whose place another value stands."""
+    """Yield each mark of the sent value that another value replaces in the edit, with its path."""
     todo = [(path, sent, edit)]
     while todo:
         path, sent, edit = todo.pop()

@@ -20,7 +20,7 @@ class GetOverview(Struct, frozen=True, kw_only=True):
 
 
 class RunOutcome(StrEnum):
-    """How a run came out, as far as its record tells."""
+    """The outcome of a run, as far as its record tells."""
 
     RUNNING = "running"
     FINISHED = "finished"
@@ -31,7 +31,7 @@ class RunOutcome(StrEnum):
 
 
 class Contradiction(Struct, frozen=True, kw_only=True):
-    """What doesn't fit with how a run ended, or with its last words."""
+    """A fact of the record that contradicts a run's ending or the agent's last message."""
 
     text: str
     row: Count | None = None  # where it can be seen
@@ -50,7 +50,7 @@ class ToolUse(Struct, frozen=True, kw_only=True):
 
 
 class FileUse(Struct, frozen=True, kw_only=True):
-    """One file that a run read or changed."""
+    """A file that a run read or changed."""
 
     path: str
     reads: Count

@@ -1,4 +1,4 @@
-"""What a program asks a Core on the agents' socket without a run of its own, and the answers.
+"""Requests of a program that has no run of its own to a Core's agent socket, and the answers.
 
 The commands on breakpoints and edit rules, which need no hello either, are in `breakpoint_rules` and
 `edit_rules`.
@@ -50,7 +50,7 @@ class RunUploaded(Struct, frozen=True, kw_only=True):
 
 
 class DebuggerConfig(Struct, frozen=True, kw_only=True, rename={"breakpoints": "stops"}):
-    """What people have set: answers `GetDebuggerConfig` and each change, under its id."""
+    """Breakpoints, prices and edit rules; answers `GetDebuggerConfig` and each change, under its id."""
 
     breakpoints: tuple[BreakpointRule, ...]  # in the order in which they were made
     prices: tuple[Price, ...]

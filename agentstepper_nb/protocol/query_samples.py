@@ -16,7 +16,7 @@ MAX_SAMPLES = 20
 
 
 class QuerySample(Struct, frozen=True, kw_only=True):
-    """What the model answered when it was asked again, or how the query failed."""
+    """The model's answer to a resampled query, or the query's failure."""
 
     data: Raw  # JSON text, masked as the answer is; null where it failed
     usage: Usage | None = None
@@ -31,7 +31,7 @@ class RequestSample(Struct, frozen=True, kw_only=True, rename={"halt_point": "br
 
     request: Id
     halt_point: Id
-    #: Whether the answer says only how often this can be done.
+    #: Whether the answer gives only the number of samples that are left, without a query.
     is_dry: bool = False
     #: JSON text: the request as a person has edited it, at the query's begin.
     edit: Raw | UnsetType = UNSET

@@ -1,6 +1,6 @@
-"""What is stored: one record a fact, in the order they became true.
+"""The stored records: one record for each fact, in the order in which the facts occurred.
 
-A Core's state is a fold over these, so that a restart is a replay.
+A Core's state is a fold over the records, so that a restart applies them again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .start_methods import StartMethod
 
 
 class RunHistory(Struct, frozen=True, kw_only=True, rename={"halt_points": "breakpoints"}):
-    """One run, whole: what an export holds."""
+    """One whole run, as an export contains it."""
 
     run: Run
     events: tuple[Event, ...] = ()
@@ -37,16 +37,16 @@ def drop_unchanged_commits(commits: Iterable[Commit]) -> tuple[Commit, ...]:
 
 
 class AgentCredentials(Struct, frozen=True, kw_only=True, rename={"can_reconnect": "returns"}):
-    """What a Core alone knows of a run: how its agent is known when it comes back, and was started."""
+    """A run's data that only its Core has: its agent's credentials to reconnect, its start method."""
 
     secret: str  # the hex SHA-256 of the secret in its hello
     boot: str = ""  # its machine's boot id, where it has one
     can_reconnect: bool = True  # whether it comes back at all
     #: In hex: the key of the run's hashes, which no export has. None: an older Core began the run.
     hash_key: HashKey | None = None
-    #: How the run was started; only of agents on the Core's machine. No export has it.
+    #: The run's start method; only of agents on the Core's machine. Exports omit this field.
     start: StartMethod | UnsetType = UNSET
-    #: When the agent's process started, in clock ticks since boot; only of agents on the Core's machine.
+    #: Start time of the agent's process in clock ticks since boot; only of agents on the Core's machine.
     process_start_ticks: int | UnsetType = UNSET
 
 
@@ -194,7 +194,7 @@ class EditRuleDeleted(Struct, frozen=True, tag="edit_rule_deleted", kw_only=True
 
 
 class PricesSet(Struct, frozen=True, tag="prices", kw_only=True):
-    """What models cost: all prices, in place of those before."""
+    """The prices of all models, which replace the earlier prices."""
 
     prices: tuple[Price, ...]
 

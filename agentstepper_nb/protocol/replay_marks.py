@@ -1,4 +1,4 @@
-"""How an event of a run that is executed again relates to the recording: docs/design/0026-replay.md."""
+"""Marks that relate a replay's or fork's events to the recording: docs/design/0026-replay.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .field_types import Id
 
 
 class ReplayRole(StrEnum):
-    """How an event relates to the recording."""
+    """The relation of an event to the recording."""
 
     SERVED = "served"  # its recorded outcome was taken, and its call not made
     ENTERED = "entered"  # its call was made; recorded events inside of it were served
@@ -21,12 +21,12 @@ class ReplayRole(StrEnum):
 
 
 class ReplayMark(Struct, frozen=True, kw_only=True):
-    """Stands at an event of a replay or a fork."""
+    """The mark of an event of a replay or a fork."""
 
     role: ReplayRole
-    #: The recorded event that it is, or that was expected in its place.
+    #: The recorded event that this event matches, or that was expected in its place.
     event: Id | UnsetType = UNSET
-    #: Why it wasn't served, or that its outcome is another scope's, for a person.
+    #: For a person: why the event wasn't served, or that the served outcome is of another scope.
     note: Annotated[str, Meta(max_length=1000)] = ""
-    #: Whether a person is to see the event before the run goes on.
+    #: Whether the run halts at the event.
     halts: bool = False

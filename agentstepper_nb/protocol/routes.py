@@ -1,6 +1,6 @@
-"""Which worker may have which session: by moniker, version and labels (docs/design/0024-fleet.md).
+"""Rules that match sessions to workers by moniker, version and labels (docs/design/0024-fleet.md).
 
-Stores give a worker what fits its offer, and the Core says what fits no worker's; both by these rules.
+By these rules stores give workers sessions, and the Core reports sessions that match no worker.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class OfferedMoniker(Struct, frozen=True, kw_only=True):
 
 
 class WorkerOffer(Struct, frozen=True, kw_only=True):
-    """What a worker takes. One that names no monikers takes no session."""
+    """The monikers and labels of a worker. A worker without monikers gets no session."""
 
     monikers: Annotated[tuple[OfferedMoniker, ...], Meta(max_length=1000)] = ()
     labels: Labels = ()
 
 
 class SessionRoute(Struct, frozen=True, kw_only=True):
-    """What a session needs of its worker."""
+    """The moniker, version and labels that a session requires of its worker."""
 
     moniker: NonEmptyName
     moniker_version: NonEmptyName | None = None  # None: any
@@ -37,20 +37,20 @@ class SessionRoute(Struct, frozen=True, kw_only=True):
 
 
 class LoadQuery(Struct, frozen=True, kw_only=True):
-    """`loads`: how many live sessions there are, and who has them, by what they need of a worker."""
+    """`loads`: the number of live sessions of each route, and their owners."""
 
     now: Time
 
 
 class OwnerLoad(Struct, frozen=True, kw_only=True):
-    """Sessions that an owner has."""
+    """The number of sessions that an owner has."""
 
     owner: str
     sessions: Count
 
 
 class RouteLoad(Struct, frozen=True, kw_only=True):
-    """Live sessions that need the same. Those that no owner has wait for one."""
+    """Live sessions of one route. Sessions without an owner wait for one."""
 
     route: SessionRoute
     live: Count
@@ -58,7 +58,7 @@ class RouteLoad(Struct, frozen=True, kw_only=True):
 
     @property
     def waiting(self) -> int:
-        """How many wait for an owner."""
+        """The number of sessions that wait for an owner."""
         return max(0, self.live - sum(each.sessions for each in self.held))
 
 
@@ -69,14 +69,14 @@ class RouteLoads(Struct, frozen=True, kw_only=True):
 
 
 class RouteCount(Struct, frozen=True, kw_only=True):
-    """A number of sessions that need the same."""
+    """A number of sessions of one route."""
 
     route: SessionRoute
     sessions: Count
 
 
 def find_route(state: AgentState) -> SessionRoute:
-    """What a session needs of its worker."""
+    """Return the moniker, version and labels that a session requires of its worker."""
     return SessionRoute(
         moniker=state.moniker,
         moniker_version=state.moniker_version,
@@ -88,8 +88,8 @@ def is_fitting(offer: WorkerOffer | None, route: SessionRoute) -> bool:
     """Whether a worker may have a session.
 
     Args:
-        offer: What the worker takes. None: everything, as workers of earlier versions do.
-        route: What the session needs.
+        offer: The worker's offer. None: all sessions, as workers of earlier versions send no offer.
+        route: The session's route.
     """
     if offer is None:
         return True
@@ -97,14 +97,14 @@ def is_fitting(offer: WorkerOffer | None, route: SessionRoute) -> bool:
 
 
 def describe_misfit(route: SessionRoute, offers: Collection[WorkerOffer | None]) -> str | None:
-    """Why a session waits, for a person.
+    """Describe for a person why a session waits for a worker.
 
     Args:
-        route: What the session needs.
-        offers: What the workers that are connected take.
+        route: The session's route.
+        offers: The offers of the connected workers.
 
     Returns:
-        What none of the workers has; None where a worker may have the session.
+        What all workers lack; None where a worker may have the session.
     """
     if any(is_fitting(offer, route) for offer in offers):
         return None

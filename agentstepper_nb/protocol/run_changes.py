@@ -1,4 +1,4 @@
-"""Version 2 between a view and the Core: what people change of recorded runs, and runs as files."""
+"""Version 2 between a view and the Core: changes to recorded runs by people, and runs as files."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from msgspec import Meta, Struct
 
 from .data_model import Run
 
-#: What a person writes: a tag, a note.
+#: A tag and a note, as a person writes them.
 Tag = Annotated[str, Meta(min_length=1, max_length=60)]
 NoteText = Annotated[str, Meta(max_length=10_000)]
 Tags = Annotated[tuple[Tag, ...], Meta(max_length=20)]
-#: How a run travels as a file: as version 1's, or as a zip of all there is.
+#: The file format of an exported run: version 1's `.run` file, or a zip archive of the whole run.
 Format = Literal["run", "archive"]
 
 

@@ -29,7 +29,7 @@ class GetModelInfo(Struct, frozen=True, kw_only=True):
 
 
 class PromptSizes(Struct, frozen=True, kw_only=True):
-    """What a prompt is made of, in bytes of JSON."""
+    """The sizes of a prompt's parts, in bytes of JSON."""
 
     system: Count = 0
     tools: Count = 0  # the schemas of tools
@@ -38,7 +38,7 @@ class PromptSizes(Struct, frozen=True, kw_only=True):
 
 
 class ProfiledEvent(Struct, frozen=True, kw_only=True):
-    """When an event ran, and what it used."""
+    """The time and the usage of an event."""
 
     seq: Count  # the number of the row at which it begins
     kind: EventKind
@@ -63,7 +63,7 @@ class RunProfile(Struct, frozen=True, kw_only=True):
 
 
 class ModelPricing(Struct, frozen=True, kw_only=True):
-    """What is known of a model; None: nothing."""
+    """A model's prices and context window; None: unknown."""
 
     model: str  # as it was asked for
     input: Dollars | None = None  # a million tokens

@@ -1,7 +1,7 @@
-"""What a view has programs of the Core's machine do with a run: find its deciding event, write its test.
+"""Programs that a Core starts for a view: the search for a run's deciding event, and the test export.
 
-A view asks the Core, which starts the program; the program of a search tells the Core how far it is, a
-line of JSON a report. docs/design/0026-replay.md.
+A view sends a command to the Core, which starts the program; a search's program reports its progress to
+the Core as lines of JSON. docs/design/0026-replay.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Repeat = Annotated[int, Meta(ge=1, le=MAX_REPEAT)]
 
 
 class BisectPhase(StrEnum):
-    """How far a search is."""
+    """The phase of a search."""
 
     READING = "reading"  # the recordings are read
     ASKING = "asking"  # a person is asked whether it may make LLM queries
@@ -131,7 +131,7 @@ RUN_PROGRAM_ANSWERS: Final[dict[str, type[Struct]]] = {
 
 
 class QuestionReport(Struct, frozen=True, kw_only=True, tag="question"):
-    """It asks, and reads `yes` or `no` from its standard input."""
+    """The program asks a question, and reads `yes` or `no` from its standard input."""
 
     text: str
     queries: Count

@@ -11,7 +11,7 @@ from .data_model import Commit, RowNote, Run, TimelineRow
 from .field_types import Count, ScopePath
 from .lanes import Lane
 
-#: What a person looks for.
+#: The text of a person's search.
 Query = Annotated[str, Meta(max_length=1000)]
 
 #: The most hits that a search is to give.
@@ -126,7 +126,7 @@ class CommitsPage(Struct, frozen=True, kw_only=True):
 
 
 class SearchHitPlace(StrEnum):
-    """Where a search found something."""
+    """The kind of text in which a search found a hit."""
 
     ROW = "row"
     COMMIT = "commit"
@@ -135,7 +135,7 @@ class SearchHitPlace(StrEnum):
 
 
 class SearchHit(Struct, frozen=True, kw_only=True):
-    """One place where the words of a search stand together."""
+    """A text that contains all words of a search."""
 
     run: str
     place: SearchHitPlace

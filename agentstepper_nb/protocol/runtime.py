@@ -15,13 +15,13 @@ from .field_types import Count, Id, Time
 
 #: A JSON value.
 Json = Any
-#: What a person or a program names its agents, monikers and participants by.
+#: The name of an agent, moniker or participant, as a person or a program gives it.
 NonEmptyName = Annotated[str, Meta(min_length=1, max_length=200)]
 Text = Annotated[str, Meta(max_length=1_000_000)]
 Title = Annotated[str, Meta(max_length=1000)]
 Urgency = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
 Seconds = Annotated[float, Meta(ge=0, le=10 * 366 * 86_400)]
-#: What a worker is labelled with, and a session requires of it: "gpu", "region=eu".
+#: A label that a worker has and a session can require: "gpu", "region=eu".
 Label = Annotated[str, Meta(min_length=1, max_length=200)]
 Labels = Annotated[tuple[Label, ...], Meta(max_length=100)]
 #: Seconds between two occurrences of a periodic action.
@@ -34,7 +34,7 @@ CronExpression = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class ActionKind(StrEnum):
-    """What an action asks for."""
+    """The kind of an action."""
 
     CREATE = "agent_create"
     PAUSE = "agent_pause"
@@ -44,13 +44,13 @@ class ActionKind(StrEnum):
     DESTROY = "agent_destroy"
 
 
-#: Those that overtake the others of their session, once it is created. An interrupt doesn't: it takes
-#: the place of the inputs before it, and those after it come after it.
+#: Kinds whose actions overtake the session's others once the session is created. An interrupt doesn't
+#: overtake: it replaces the inputs queued before it, and later inputs follow it.
 CONTROL_ACTIONS: Final = frozenset({ActionKind.PAUSE, ActionKind.RESUME, ActionKind.DESTROY})
 
 
 class ActionStatus(StrEnum):
-    """How far an action is. A failed one is a dead letter until a person retries or discards it."""
+    """The state of an action. A failed action is a dead letter until a person retries or discards it."""
 
     QUEUED = "queued"
     CLAIMED = "claimed"
@@ -90,7 +90,7 @@ class Action(Struct, frozen=True, kw_only=True):
 
 
 class SessionStatus(StrEnum):
-    """How a session stands."""
+    """The status of a session."""
 
     CREATED = "created"
     RUNNING = "running"
@@ -113,7 +113,7 @@ LIVE_STATUSES: Final = frozenset(
 
 
 class AgentLimits(Struct, frozen=True, kw_only=True):
-    """When a session ends by itself, and how often a step is tried."""
+    """The limits that end a session, and the number of tries of a step."""
 
     stop_on_done: bool | None = None  # None: as its moniker declares
     max_steps: Annotated[int, Meta(ge=1)] | None = None
@@ -177,7 +177,7 @@ class AgentState(Struct, frozen=True, kw_only=True):
 
 
 class AgentStep(Struct, frozen=True, kw_only=True):
-    """One iteration of a session, or a part of it; append-only, one row a (session, iteration, seq)."""
+    """One iteration of a session, or a part of it; append-only: a row per (session, iteration, seq)."""
 
     id: Id
     created_at: Time
@@ -213,7 +213,7 @@ class AgentSessionInfo(Struct, frozen=True, kw_only=True):
 
 
 class ConversationStatus(StrEnum):
-    """Whether anybody may post."""
+    """The status of a conversation: only an open conversation accepts posts."""
 
     OPEN = "open"
     CLOSED = "closed"
@@ -231,14 +231,14 @@ class Conversation(Struct, frozen=True, kw_only=True):
 
 
 class ParticipantKind(StrEnum):
-    """Who takes part."""
+    """The kind of a conversation's participant."""
 
     USER = "user"
     SESSION = "session"
 
 
 class ParticipantRole(StrEnum):
-    """What a participant may do: observers never post."""
+    """The role of a participant: observers never post."""
 
     OWNER = "owner"
     MEMBER = "member"
@@ -246,14 +246,14 @@ class ParticipantRole(StrEnum):
 
 
 class Delivery(StrEnum):
-    """How a session hears of posts: by an `agent_input` each, or by reading from its cursor."""
+    """The way posts reach a session: an `agent_input` for each, or reads from the session's cursor."""
 
     PUSH = "push"
     PULL = "pull"
 
 
 class Hearing(StrEnum):
-    """Whose posts a session hears: of people alone, or of the other sessions, too."""
+    """The posts that a session receives: people's only, or the other sessions' too."""
 
     USERS = "users"
     ALL = "all"
@@ -276,7 +276,7 @@ class Participant(Struct, frozen=True, kw_only=True):
 
 
 class SenderType(StrEnum):
-    """Who said something."""
+    """The kind of a message's sender."""
 
     USER = "user"
     AGENT = "agent"
@@ -284,7 +284,7 @@ class SenderType(StrEnum):
 
 
 class ConversationMessage(Struct, frozen=True, kw_only=True):
-    """Something that was said; append-only."""
+    """A message of a conversation; append-only."""
 
     message_id: Id
     conversation_id: Id
@@ -304,7 +304,7 @@ class ConversationMessage(Struct, frozen=True, kw_only=True):
 
 
 class ConversationCursor(Struct, frozen=True, kw_only=True):
-    """How far a session has read."""
+    """The last message of a conversation that a session has read."""
 
     session_id: Id
     conversation_id: Id

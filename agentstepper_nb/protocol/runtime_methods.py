@@ -84,7 +84,7 @@ Result = TypeVar("Result")
 
 
 class MethodRight(IntEnum):
-    """What a connection may do; each may do what those before it may."""
+    """The right of a connection; each right includes the rights before it."""
 
     WATCH = 1
     CONTROL = 2
@@ -110,7 +110,7 @@ class RuntimeMethod(Generic[Params, Result]):
 
     @property
     def writes(self) -> bool:
-        """Whether it changes anything."""
+        """Whether the method changes anything."""
         return self.right > MethodRight.WATCH
 
 

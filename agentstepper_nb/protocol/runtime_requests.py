@@ -187,7 +187,7 @@ class WaitingSessions(Struct, frozen=True, kw_only=True):
 
 
 class RuntimeStatus(Struct, frozen=True, kw_only=True):
-    """Where the rows are, how much of them is open, and how many workers there are for it."""
+    """The runtime's store, its number of dispatchers, and the sessions that no worker can run."""
 
     dispatchers: Count
     store: RuntimeStoreInfo | None = None  # None: of an earlier version, whose worker had the rows
@@ -216,7 +216,7 @@ class AgentSearchHit(Struct, frozen=True, kw_only=True):
 
 
 class AgentSearchResult(Struct, frozen=True, kw_only=True):
-    """What was found, the best first."""
+    """The hits of a search, the best first."""
 
     hits: tuple[AgentSearchHit, ...]
 
@@ -231,7 +231,7 @@ class TakeModelCredit(Struct, frozen=True, kw_only=True):
 
 
 class ModelCredit(Struct, frozen=True, kw_only=True):
-    """How many calls the worker may make now; none: it asks again after a wait."""
+    """The number of calls that the worker may make now; with 0 the worker asks again after a wait."""
 
     is_limited: bool = False
     calls: Count = 0

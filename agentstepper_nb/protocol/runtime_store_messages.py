@@ -1,4 +1,4 @@
-"""What the runtime's store is asked, and answers: one value in, one out, so that it travels."""
+"""Requests and answers of the runtime's store: each method takes and returns one message."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class LeasedSession(Struct, frozen=True, kw_only=True):
 
 
 class RenewedLeases(Struct, frozen=True, kw_only=True):
-    """What the owner has: of the rest it lets go."""
+    """Sessions and actions whose leases the owner still has; the owner drops all others."""
 
     sessions: tuple[LeasedSession, ...]
     actions: tuple[Id, ...]
@@ -196,7 +196,7 @@ class SessionWrite(Struct, frozen=True, kw_only=True):
 
 
 class SessionWriteResult(Struct, frozen=True, kw_only=True):
-    """What of a `write` was new: who repeats one isn't to tell of it twice."""
+    """The new rows of a `write`: a repeated `write` has none, so that none is announced twice."""
 
     state: AgentState | None = None
     steps: tuple[AgentStep, ...] = ()
@@ -334,7 +334,7 @@ class CursorQuery(Struct, frozen=True, kw_only=True):
 
 
 class CursorResult(Struct, frozen=True, kw_only=True):
-    """Its answer; None: nothing yet."""
+    """The answer to `CursorQuery`; None: the session has read nothing yet."""
 
     cursor: ConversationCursor | None
 
@@ -367,7 +367,7 @@ class PruneRows(Struct, frozen=True, kw_only=True):
 
 
 class PrunedRows(Struct, frozen=True, kw_only=True):
-    """How many rows were deleted."""
+    """The numbers of deleted rows."""
 
     sessions: Count = 0
     actions: Count = 0
@@ -378,7 +378,7 @@ class PrunedRows(Struct, frozen=True, kw_only=True):
 
 
 class RuntimeStoreInfo(Struct, frozen=True, kw_only=True):
-    """`info`: where a store keeps, and how much."""
+    """`info`: the place and the size of a store."""
 
     kind: str  # "sqlite", "memory"
     place: str

@@ -1,7 +1,7 @@
-"""What is made from the protocol: the JSON Schema of version 2, of the runtime and of the chat, and from
-these the views' types; the page of errors.
+"""Generated files: the JSON Schema of version 2, of the runtime and of the chat, from which the views'
+types are made, and the page of errors.
 
-Run as a module: without arguments it writes the files, with `--check` it tells whether they are true.
+Run as a module: without arguments it writes the files, with `--check` it reports outdated files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .envelope import MessageTable
 
 _TEMPLATE = "#/$defs/{name}"
 
-#: What a view asks the runtime for, by method, and what it is told.
+#: A view's requests to the runtime by method, and below their results.
 _runtime_requests = MessageTable(
     act=runtime_requests.NewAction,
     create_conversation=runtime_requests.NewConversation,
@@ -60,8 +60,8 @@ _runtime_results = MessageTable(
     watch=runtime_requests.TopicEvent,
 )
 
-#: What a view asks a chat for, and what it is told. `watch_sessions` is asked for with nothing, and
-#: `stop` and `remove` are answered by nothing.
+#: A view's requests to a chat by method, and below their results. `watch_sessions` has no parameters,
+#: and `stop` and `remove` have no result.
 _chat_requests = MessageTable(
     watch=chat.ChatSessionRequest,
     send=chat.SendChatMessage,

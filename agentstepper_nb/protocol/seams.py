@@ -1,4 +1,4 @@
-"""Where an agent's calls halt without a change to the agent, and which method found each tool."""
+"""Seams where an agent's calls halt without a change to the agent, and the tools that were found."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 
 class SeamKind(StrEnum):
-    """Which calls pass a seam."""
+    """The kind of calls that pass a seam."""
 
     QUERIES = "queries"
     TOOLS = "tools"
@@ -46,17 +46,17 @@ class RunSeams(Struct, frozen=True, kw_only=True):
 
     seams: tuple[Seam, ...] = ()  # on the wire those that are active, and those that have failed
     tools: tuple[FoundTool, ...] = ()  # in the order in which they were found
-    #: Why plain functions aren't looked for that a request offers as tools; "" where they are.
+    #: Why the discovery of plain functions that a request offers as tools is off; "" where it is on.
     discovery_off_reason: str = ""
 
 
 def merge_run_seams(before: RunSeams | UnsetType, now: RunSeams) -> RunSeams:
-    """What is known of a run's seams once its agent has sent more.
+    """Merge newly sent seams and tools into a run's known ones.
 
     Args:
-        before: What was known before; UNSET is nothing.
-        now: What the agent sent. Messages of parallel calls may come in another order than that in which
-            they were made, so that tools of `before` may be missing here.
+        before: The known seams and tools; UNSET: none.
+        now: The seams and tools that the agent sent. Messages of parallel calls may arrive out of order,
+            so that tools of `before` may be missing here.
     """
     if before is UNSET:
         return now

@@ -44,7 +44,7 @@ def split_content(data: bytes) -> list[bytes]:
 
 
 def _cuts(data: bytes) -> list[int]:
-    """Where to cut, rising."""
+    """The offsets at which to cut, ascending."""
     cuts: list[int] = []
     reached = 0
     for array in _arrays(data):
@@ -58,7 +58,7 @@ def _cuts(data: bytes) -> list[int]:
 
 
 def _find(data: bytes, array: bytes, start: int) -> int:
-    """Where an array stands. To look for all of it at once would take as long as to read it."""
+    """Find an array's offset by the array's first bytes: a search for the whole array is slow."""
     head = array[:_HEAD]
     while (start := data.find(head, start)) >= 0 and not data.startswith(array, start):
         start += 1

@@ -1,6 +1,6 @@
-"""What the creation of a session writes: its first snapshot, and its place in a conversation.
+"""Rows that a session's creation writes: its first snapshot, and its place in a conversation.
 
-The Core makes it of what a client asks, and a store of the next occurrence of a periodic creation.
+The Core makes them from a client's request, and a store from the next periodic creation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a run was started, so that it can be started again, and which run it was started again from.
+"""The start method by which a run can be started again, and the run that a fork or replay repeats.
 
 A start method goes from an agent to its Core alone, which keeps it beside the run: no view, no export
 and no import has one.

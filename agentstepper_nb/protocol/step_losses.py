@@ -1,7 +1,7 @@
-"""When a session ends because its step ends each worker that begins it (docs/design/0024-fleet.md).
+"""Rules that end a session whose step ends each worker that begins it (docs/design/0024-fleet.md).
 
-Stores count where they give a session to another worker; a worker counts where the process of a step of
-its own ended. Both count by these rules, so that the limit means the same.
+A store counts a loss as it gives a session to another worker; a worker counts one as the process of its
+step ends. Both count by these rules, so that the limit means the same.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def is_suspect(
     halted_runs: Collection[str] = (),
     present_owners: Collection[str] = (),
 ) -> bool:
-    """Whether a step of a session may be why its worker was lost.
+    """Whether a step of a session may have caused the loss of its worker.
 
     Args:
-        state: The session, as it was written last.
-        loss: What is known of the worker's end.
+        state: The session's last snapshot.
+        loss: The known facts of the worker's end.
         halted_runs: Runs that a person halted: a step that waits for a person ends no worker.
         present_owners: Workers that are connected: one whose lease is over was late. A step in a process
             of its own doesn't make its worker late; one on the worker's loop may.
@@ -45,8 +45,8 @@ def add_loss(state: AgentState, loss: StepLoss) -> AgentState:
 
     Args:
         state: Before it.
-        loss: What is known of that. One in a process that several sessions shared makes the session a
-            suspect: its next try is alone, and only then it counts.
+        loss: The known facts of the loss. A loss in a process that several sessions shared doesn't
+            count: the session's next try gets a process of its own, whose loss counts.
 
     Returns:
         The session; it has ended as an error where that was the last try that its limits allow.
@@ -62,7 +62,7 @@ def add_loss(state: AgentState, loss: StepLoss) -> AgentState:
 
 
 def count_losses(state: AgentState) -> int:
-    """How often a session's next step ended its worker, in a process that it shared with no other."""
+    """Count the losses of a session's next step in processes that no other session shared."""
     return sum(not loss.is_shared for loss in state.losses)
 
 

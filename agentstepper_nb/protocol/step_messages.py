@@ -1,4 +1,4 @@
-"""What a session's step says in a conversation that the session takes part in."""
+"""The message that a session's step posts in the session's conversation."""
 
 from __future__ import annotations
 

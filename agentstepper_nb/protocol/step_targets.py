@@ -1,4 +1,4 @@
-"""Where a step halts: docs/design/0025-stepping.md."""
+"""The target at which a step halts: docs/design/0025-stepping.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .field_types import Count, Id, Name, ScopePath
 
 
 class StepKind(StrEnum):
-    """How far a step goes."""
+    """The kind of a step."""
 
     INTO = "into"  # to the next halt point of the scope
     OVER = (
@@ -22,15 +22,15 @@ class StepKind(StrEnum):
 
 
 class StepTarget(Struct, frozen=True, kw_only=True):
-    """Where a step halts.
+    """The target at which a step halts.
 
     A person gives `kind`, `freeze_others` and, of a step to a halt point, `event_kind`, `side`, `name`
     and `scope`. The Core sets all else by the halt point that the run goes on from.
     """
 
     kind: StepKind
-    #: What has this path as its beginning is concerned. A step to a halt point may name another than the
-    #: one it begins in, as () for the whole run.
+    #: The step halts only in scopes that begin with this path. A step to a halt point may name another
+    #: scope than its first, as () for the whole run.
     scope: ScopePath | UnsetType = UNSET
     freeze_others: bool = False  # halt points outside of the scope wait, too
     event: Id | None = None  # halts at the end of this event

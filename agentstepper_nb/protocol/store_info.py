@@ -1,4 +1,4 @@
-"""How a Core stores its runs."""
+"""Information about a Core's store of runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class Durability(StrEnum):
-    """When what is kept outlives what: docs/design/0008-store.md has the table."""
+    """The durability of stored records: docs/design/0008-store.md lists what survives each failure."""
 
     RELAXED = "relaxed"  # released when handed to the writer, recorded at most 10 ms later
     DURABLE = "durable"  # released when recorded; halts, edits and acknowledgements when synced
@@ -16,7 +16,7 @@ class Durability(StrEnum):
 
 
 class StoreInfo(Struct, frozen=True, kw_only=True):
-    """How a Core keeps its runs."""
+    """The store of a Core's runs."""
 
     kind: str  # "sqlite", or "memory": gone with the process
     durability: Durability | None = None  # None: there is nothing to sync

@@ -12,10 +12,10 @@ def summarize_with_tool(row: TimelineRow) -> str:
 
 
 def add_tool_name(name: str | None, result: str) -> str:
-    """What a tool gave, with the tool.
+    """Add a tool's name to its result.
 
     Args:
         name: The tool's name, where it is known.
-        result: What it gave, on one line.
+        result: The tool's result, on one line.
     """
     return f"{name} → {result}" if name and not result.startswith(name) else result

@@ -1,4 +1,4 @@
-"""What stands in a tool's call, whoever sent it."""
+"""The name of the tool in a tool call's JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _decoder: Final = msgspec.json.Decoder(_Call)
 
 
 def find_tool_name(data: str | bytes) -> str | None:
-    """The name of the tool that is called; None where none can be told.
+    """Find the name of the called tool; None where the JSON names no tool.
 
     Args:
         data: The JSON text of the call's begin: `{"Tool": …, "Argument": …}`.

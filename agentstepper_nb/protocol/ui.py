@@ -106,9 +106,7 @@ class StepRun(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoi
     halt_point: str | None = None
     revision: int | None = None
     edit: str | None = None  # JSON text to set as the edit first; needs halt point and revision
-    target: StepTarget | UnsetType = (
-        UNSET  # where it halts; UNSET: at the next halt point of any scope
-    )
+    target: StepTarget | UnsetType = UNSET  # where it halts; UNSET: at the next of any scope
 
 
 class ContinueRun(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoint"}):
@@ -233,9 +231,7 @@ class CoreHello(Struct, frozen=True, kw_only=True, rename={"breakpoints": "stops
     store: StoreInfo  # without its size
     breakpoints: tuple[BreakpointRule, ...]  # in the order in which they were made
     prices: tuple[Price, ...]
-    edit_rules: tuple[EditRuleDefinition, ...] | UnsetType = (
-        UNSET  # in that order, where there are any
-    )
+    edit_rules: tuple[EditRuleDefinition, ...] | UnsetType = UNSET  # in that order, if any
 
 
 class RunChanged(Struct, frozen=True, kw_only=True):
@@ -278,7 +274,7 @@ class CommitChanged(Struct, frozen=True, kw_only=True):
 
 
 class StoreChanged(Struct, frozen=True, kw_only=True):
-    """How runs are kept; pushed where nothing can be kept, and where it can again."""
+    """The store's state; pushed when the store can't write, and when it can write again."""
 
     store: StoreInfo
 

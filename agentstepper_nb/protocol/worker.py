@@ -1,8 +1,8 @@
 """Between the Core and its workers: processes that dial in and serve what the Core's own must not run.
 
 Requests go both ways, each with an id of its sender's, and are answered by a result, an error or a
-stream of items that a result ends. Who asked may cancel. No more items are sent than were asked for: the
-request says how many its asker has room for, and `more` that there is room again.
+stream of items that a result ends. The requester may cancel. The sender sends at most as many items as
+the requester granted: the request grants the first, each `more` grants further ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .field_types import Count, Name
 
 #: The version spoken.
 WORKER_VERSION = 1
-#: How many items one message may make room for.
+#: A number of a stream's items that one message grants.
 Window = Annotated[int, Meta(ge=0, le=10_000)]
 
 
@@ -48,17 +48,17 @@ class RpcRequest(Struct, frozen=True, kw_only=True):
 
 
 class RpcCancel(Struct, frozen=True, kw_only=True):
-    """Who asked under the envelope's id wants no more."""
+    """The requester cancels the request of the envelope's id."""
 
 
 class RpcCredit(Struct, frozen=True, kw_only=True):
-    """Who asked under the envelope's id has room for so many items more."""
+    """The requester grants further items of the stream under the envelope's id."""
 
     items: Window
 
 
 class RpcItem(Struct, frozen=True, kw_only=True):
-    """One of a stream, under the request's id."""
+    """An item of a stream, under the request's id."""
 
     value: Raw
 
@@ -87,7 +87,7 @@ WorkerMessage = (
     | RpcResult
     | RpcFailure
 )
-#: One table for both directions; hello comes from workers alone, welcome from the Core.
+#: One table for both directions; only workers send hello, only the Core sends welcome.
 worker_messages = MessageTable(
     hello=WorkerHello,
     welcome=WorkerWelcome,

@@ -8,24 +8,24 @@ from hashlib import blake2b
 from typing import Final
 
 from ..sdk.json_text import dump_json
-from ..sdk.secret_masks import SecretMask
+from ..sdk.payload import SecretMask
 
-#: As the SDK's hashes: docs/design/0023-scopes.md.
+#: The size of the SDK's hashes; see docs/design/0023-scopes.md.
 _DIGEST_BYTES: Final = 16
 
 
 class ContentHasher:
     """Hashes the JSON text of requests.
 
-    Without a key, what is hashed is the text as it is stored: masked, and without what the patterns
-    match. So that is done to both the recorded and the actual request.
+    Without a key, the hash is of the stored text: masked, and without the matches of the patterns. Both
+    the recorded and the actual request are converted to this text.
 
     Args:
-        key: The key of the run's hashes; None: requests are hashed without one.
-        volatile: Regular expressions of what is taken out before; only without a key.
+        key: The key of the run's hashes; None: requests are hashed without a key.
+        volatile: Regular expressions whose matches are removed first; only without a key.
 
     Raises:
-        re.error: A pattern can't be understood.
+        re.error: A pattern isn't a regular expression.
     """
 
     def __init__(self, key: bytes | None, volatile: tuple[str, ...] = ()) -> None:
@@ -42,7 +42,7 @@ class ContentHasher:
         return blake2b(data, digest_size=_DIGEST_BYTES, key=self.key or b"").hexdigest()
 
     def normalize(self, text: str) -> str:
-        """What is hashed of a request's JSON text without a key."""
+        """Convert a request's JSON text to the text that is hashed without a key."""
         text = dump_json(json.loads(SecretMask().json(text)))
         for pattern in self._volatile:
             text = pattern.sub("", text)

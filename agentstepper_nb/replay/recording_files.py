@@ -19,7 +19,7 @@ from ..errors import ProtocolError
 from ..protocol.data_model import EventKind, Failure
 from ..protocol.field_types import ScopePath
 from ..sdk.json_text import dump_json
-from ..sdk.secret_masks import SecretMask
+from ..sdk.payload import SecretMask
 from ..store.atomic_files import write_atomically
 from .content_hashes import ContentHasher
 from .event_matcher import EventKey, RecordedEvent

@@ -20,6 +20,7 @@ from ..errors import ConnectionLostError
 from ..protocol import data_model
 from ..protocol.agent import AgentMessage, DecideApproval
 from ..protocol.answers import Answer, DenyAnswer, ResumeAnswer
+from .flow_effects import Flow, WaitEffect
 from .payload import Payload, PayloadEncoder, RedactKind
 from .send_queue import UncancellableFuture
 
@@ -227,6 +228,46 @@ class Approval:
         ):
             self._is_on_waiting_called = True
             self.on_waiting()
+
+    def await_answer(
+        self,
+        asking: Flow[Answer],
+        call: ApprovalCall,
+        give_up: Callable[[BaseException], Flow[None]],
+    ) -> Flow[Answer]:
+        """The answer of the call's begin halt point: nothing goes on that nobody has approved.
+
+        Args:
+            asking: Waits for the Core's answer.
+            call: The call.
+            give_up: Ends the call's event, where waiting elsewhere is broken off.
+        """
+        always = False
+        try:
+            answer = yield from asking
+            if isinstance(answer, ResumeAnswer) and not answer.approved:
+                answer = yield from self._await_external_decision(call, give_up)
+            always = isinstance(answer, ResumeAnswer) and answer.always
+        finally:
+            self.end(always=always)
+        return answer
+
+    def _await_external_decision(
+        self, call: ApprovalCall, give_up: Callable[[BaseException], Flow[None]]
+    ) -> Flow[Answer]:
+        """No Core could ask: what is said elsewhere, or no."""
+        if self.on_waiting is None and not self._decision.done():
+            self.has_no_approver = True
+            return DenyAnswer(reason=NO_APPROVER_REASON)
+        try:
+            self.call_on_waiting()
+            decision: ExternalDecision = yield WaitEffect(self.decision)
+            return call.answer(decision)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            yield from give_up(error)
+            raise
 
     def end(self, *, always: bool = False) -> None:
         """The halt point doesn't wait any more.

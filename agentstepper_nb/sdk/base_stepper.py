@@ -7,6 +7,7 @@ import logging
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -121,7 +122,7 @@ class BaseStepper(CallTracer):
         self._inspect = inspect
         self._context = RunContext()
         self._opening: RunSession | None = None  # its hello is on its way, or answered
-        self._lender: weakref.ref[BaseStepper] | None = None
+        self._find_lender: Callable[[], BaseStepper | None] = lambda: None  # whose run it joined
         self._is_borrowed = False  # the run is another stepper's, which ends it
         self._is_of_context = False  # the run is, or was, a context's: a cell's
         self._children = ChildAgents()
@@ -147,7 +148,7 @@ class BaseStepper(CallTracer):
         """Belong to a run that another began, and will end."""
         session, tracker = lender._current_session(), lender._context.workspace_tracker
         self._context = RunContext(session, tracker)
-        self._lender = weakref.ref(lender)
+        self._find_lender = weakref.ref(lender)
         self._is_borrowed, self._is_of_context = True, lender._is_of_context
         self._encoder.max_message_bytes = lender._encoder.max_message_bytes
         if self._folder is not None and tracker and tracker.folder == self._folder.resolve():
@@ -205,15 +206,10 @@ class BaseStepper(CallTracer):
         if lender is not None and (ignored := describe_ignored_arguments(self, lender)):
             yield from self._flow().post_debug_message(ignored)
 
-    def _find_lender(self) -> BaseStepper | None:
-        return None if self._lender is None else self._lender()
-
     def _initial_commit(self) -> Commit | None:
         """The first commit of this stepper's own folder; a lender has told of its own."""
         tracker = self._context.workspace_tracker
-        if tracker is None or self._folder is None:
-            return None
-        return tracker.initial_commit()
+        return None if tracker is None or self._folder is None else tracker.initial_commit()
 
     # ---- the run ------------------------------------------------------------------------------------
 
@@ -384,14 +380,13 @@ class BaseStepper(CallTracer):
 
     def _finish(self, error: BaseException | None) -> Future[None] | None:
         """End the run, unless it is somebody else's; a future for when that is done."""
-        session = self._context.session
         if self._is_borrowed:
             return None
-        if session is None:
-            if self._opening is not None:  # an interrupt: nobody waits until it is open
-                self._opening.finish(error)
-            return None
-        return session.finish(error)
+        if self._context.session is not None:
+            return self._context.session.finish(error)
+        if self._opening is not None:  # an interrupt: nobody waits until it is open
+            self._opening.finish(error)
+        return None
 
     def __repr__(self) -> str:
         session = self._context.session

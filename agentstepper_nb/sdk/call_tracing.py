@@ -102,9 +102,7 @@ class TracedFunction:
         if result.error is not None:
             return (yield from self._fail(flow, event, result.error))
         if (stream_kind := find_stream_kind(result.value)) is not None:
-            event.skipped = (
-                False  # a person took a sample that is a stream: it is read as the call's
-            )
+            event.skipped = False  # a sample that is a stream is read as the call's
             link = stepper._current_session().link
             traced = StreamEvent(flow, link, self._kind, event)
             return CallResult(trace_stream(result.value, stream_kind, traced))
@@ -209,12 +207,8 @@ class CallTracer(OpenStepper):
                 arguments as the decorated function, and its exceptions are shown to the person.
                 None: the call's own `model` argument.
         """
-        traced = TracedFunction(self, EventKind.LLM_QUERY, model)
-        return (
-            trace_function(traced, function)
-            if function is not None
-            else lambda f: trace_function(traced, f)
-        )
+        trace = partial(trace_function, TracedFunction(self, EventKind.LLM_QUERY, model))
+        return trace if function is None else trace(function)
 
     @overload
     def traced_tool(self, function: F, /) -> F: ...
@@ -234,12 +228,8 @@ class CallTracer(OpenStepper):
             name: The tool's name, or a function that returns the name, as for `traced_llm`. None:
                 the function's name.
         """
-        traced = TracedFunction(self, EventKind.TOOL_INVOCATION, name)
-        return (
-            trace_function(traced, function)
-            if function is not None
-            else lambda f: trace_function(traced, f)
-        )
+        trace = partial(trace_function, TracedFunction(self, EventKind.TOOL_INVOCATION, name))
+        return trace if function is None else trace(function)
 
     def wrap(
         self,

@@ -1,10 +1,10 @@
-"""What a query cost, where only its tokens are told: by the prices of the lease."""
+"""What a query cost: as its response says, or by the prices of the lease, where only tokens are told."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -13,6 +13,8 @@ from ..protocol.data_model import Usage
 
 #: Prices are for so many tokens.
 _TOKENS_PER_PRICE: Final = 1_000_000
+#: What no query costs; infinity and what isn't a number is as little a cost.
+_MAX_COST_DOLLARS: Final = 1e12
 
 
 def add_estimated_cost(
@@ -35,3 +37,30 @@ def add_estimated_cost(
             cost = (input_tokens * price.input + output_tokens * price.output) / _TOKENS_PER_PRICE
             return replace(usage, cost=cost, estimated=True)
     return usage
+
+
+def find_usage(response: Any) -> Usage | None:
+    """What a response in the form of an LLM API says that it cost."""
+    match response:
+        case {"usage": {"prompt_tokens": int() as asked, "completion_tokens": int() as said}}:
+            pass
+        case {"usage": {"input_tokens": int() as asked, "output_tokens": int() as said}}:
+            pass
+        case {"usage": {"inputTokens": int() as asked, "outputTokens": int() as said}}:  # Bedrock's
+            pass
+        case {"usageMetadata": {"promptTokenCount": int() as asked, **counts}}:  # Gemini's
+            answered = counts.get("candidatesTokenCount")
+            return Usage(
+                input_tokens=asked, output_tokens=answered if isinstance(answered, int) else None
+            )
+        case _:
+            return None
+    return Usage(input_tokens=asked, output_tokens=said, cost=_find_cost(response["usage"]))
+
+
+def _find_cost(usage: dict[str, Any]) -> float | None:
+    """The cost as OpenRouter and those like it tell it, beside the tokens."""
+    cost: Any = usage.get("cost")
+    if type(cost) not in (int, float) or not 0 <= cost < _MAX_COST_DOLLARS:
+        return None
+    return float(cost)

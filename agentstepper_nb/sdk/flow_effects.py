@@ -21,6 +21,7 @@ from .framework_signals import is_framework_signal
 from .payload import Payload, PayloadEncoder, RedactKind, hash_content
 from .query_samples import QuerySampler
 from .raised_errors import describe_signal, make_error
+from .record_payloads import pack_commit, pack_failure, pack_traceback
 from .replay_source import EventRequest, ReplayedBegin, ReplaySource
 from .run_events import OpenEvent, RunEvents, find_innermost_event, make_halt_point
 from .scopes import find_scope
@@ -188,6 +189,19 @@ class HaltFlowBase:
         else:
             yield SendEffect((self._failed_point(event, error, waits=False),))
 
+    def _snapshot_after_call(self, event: OpenEvent) -> Flow[None]:
+        """The call of an event was made: before its end is told, what it changed is."""
+        # A model changes no files.
+        if self.take_snapshot is None or event.is_replayed or event.kind is EventKind.LLM_QUERY:
+            return
+        try:
+            yield BlockingEffect(partial(self.take_snapshot, event.id))
+        except GeneratorExit:
+            raise
+        except BaseException as order:  # an interrupt, a cancelled task
+            yield from self.give_up(event, order)
+            raise
+
     def record_tool_call(
         self,
         name: str,
@@ -264,12 +278,12 @@ class HaltFlowBase:
             NULL_JSON,
             waits,
             outcome=EventOutcome.ERROR if isinstance(error, Exception) else EventOutcome.STOPPED,
-            failure=None if stopped else self._encoder.failure(error),
-            traceback="" if stopped else self._encoder.traceback(error),
+            failure=None if stopped else pack_failure(self._encoder, error),
+            traceback="" if stopped else pack_traceback(self._encoder, error),
         )
 
     def _commit_made(self, commit: Commit, event: str | None) -> CommitMade:
-        packed = self._encoder.commit(commit)
+        packed = pack_commit(self._encoder, commit)
         return CommitMade(
             id=packed.id,
             at=packed.at,

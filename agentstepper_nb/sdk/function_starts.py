@@ -17,8 +17,7 @@ from ..errors import NotJSONError
 from ..protocol.start_methods import MAX_ARGUMENTS_CHARS, FunctionCall, FunctionStart
 from .frozen_values import is_freezing
 from .json_text import JsonDumper, dump_json
-from .payload import escape_surrogates
-from .secret_masks import SecretMask
+from .payload import SecretMask, escape_surrogates
 from .start_methods import list_own_variables, make_function_start
 
 _MAX_NAME_CHARS: Final = 1000

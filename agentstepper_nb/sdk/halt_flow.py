@@ -8,39 +8,37 @@ cancelled task.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
 from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
 
-from ..protocol.agent import HaltPointReached
+from ..errors import ConnectionLostError, ProtocolError
+from ..protocol.agent import AgentMessage, EventBegun, HaltPointReached, Withdraw
 from ..protocol.answers import Answer, ResumeAnswer, SkipAnswer
 from ..protocol.data_model import Commit, EventKind, EventOutcome, EventSide, Usage
+from ..protocol.replay_marks import ReplayRole
 from ..protocol.seams import FoundBy
-from .approvals import Approval
+from .approvals import Approval, ApprovalCall, SendMessages
 from .argument_checks import check_text
+from .cost_estimates import find_usage
 from .edits import EditConverter, EditReader
 from .flow_effects import (
     NULL_JSON,
     REDACT_KINDS,
+    AwaitAnswerEffect,
     BegunEvent,
     BegunTool,
-    BlockingEffect,
     EndedEvent,
     Flow,
+    HaltFlowBase,
     SendEffect,
     raise_for_answer,
 )
 from .framework_signals import is_framework_signal
-from .halt_waits import BegunPoint, HaltWaits
-from .payload import (
-    Payload,
-    RedactKind,
-    find_foreign_type,
-    find_model,
-    find_usage,
-    read_tool_call,
-)
+from .payload import Payload, RedactKind, find_foreign_type, find_model, read_tool_call
 from .query_samples import Ask, QuerySampler
 from .replay_source import ReplayedBegin, apply_to_point
 from .rule_edits import accept_rule_edit, apply_edit_rules
@@ -54,7 +52,7 @@ log = logging.getLogger("agentstepper_nb.sdk")
 NOT_BEGUN: Final = "Can't end breakpoint, breakpoint hasn't begun!"
 
 
-class HaltFlow(HaltWaits):
+class HaltFlow(HaltFlowBase):
     """The flows of one run, those that wait at halt points included; arguments as the base's."""
 
     # ---- the run ------------------------------------------------------------------------------------
@@ -130,23 +128,29 @@ class HaltFlow(HaltWaits):
             name = find_model(packed.encoded.json) if name is None else name
             edit = sticky.apply(packed.raw, reader.find_problem) if sticky.replacements else UNSET
         event, begun = self.events.begin(kind, name, content_hash, call_id, found_by)
-        event.sampler = self._make_sampler(event, ask, value, reader)
+        event.sampler = (
+            None if ask is None else QuerySampler(ask, value, reader.read, name, self._encoder)
+        )
         if kind is EventKind.TOOL_INVOCATION:
             notify_tool_begun(self.run, name, packed.encoded.json)
-        side, epoch = EventSide.BEGIN, self.edit_rules.revision
+        side, rules = EventSide.BEGIN, self.edit_rules
         point = make_halt_point(
-            event.id, side, packed.raw, waits=True, edit=edit, epoch=epoch, schema=schema
+            event.id, side, packed.raw, waits=True, edit=edit, epoch=rules.revision, schema=schema
         )
-        point = self._apply_edit_rules(event, point, reader)
+        point = apply_edit_rules(rules, event, point, reader) if rules.armed else point
         replayed: ReplayedBegin | None = None
         if self.replay is not None:
             replayed = self._consult_replay(event, begun, redact_kind, original, packed)
             point = point if replayed is None else apply_to_point(point, replayed)
         answer, reader = yield from self._ask_at_begin(
-            BegunPoint(event, begun, point), packed, reader, approval, replayed
+            event, begun, point, packed, reader, approval, replayed
         )
         if isinstance(answer, ResumeAnswer) and (answer.sticky or point.edit is not UNSET):
-            answer = self._accept_made_edit(answer, point, packed.raw, is_query)
+            answer = (
+                sticky.accept(answer, packed.raw, point.edit)
+                if is_query
+                else accept_rule_edit(answer, point)
+            )
         if isinstance(answer, SkipAnswer):
             self._skip(event, answer, packed)
             answer = ResumeAnswer()
@@ -212,20 +216,19 @@ class HaltFlow(HaltWaits):
             usage = None  # it was counted when it was recorded, or came
         elif usage is None and kind is EventKind.LLM_QUERY:
             usage = find_usage(packed.encoded.json)
-        side, outcome, epoch = EventSide.END, EventOutcome.OK, self.edit_rules.revision
         point = make_halt_point(
             event.id,
-            side,
+            EventSide.END,
             packed.raw,
             waits,
-            outcome=outcome,
+            outcome=EventOutcome.OK,
             usage=usage,
-            epoch=epoch,
+            epoch=self.edit_rules.revision,
             result_type=UNSET if event.skipped else find_foreign_type(packed),
         )
         reader = EditReader(self._encoder, packed, convert_edit)
-        if waits:
-            point = self._apply_edit_rules(event, point, reader)
+        if waits and self.edit_rules.armed:
+            point = apply_edit_rules(self.edit_rules, event, point, reader)
         event.end()
         answer = yield from self._ask_at_end(event, point, reader)
         raise_for_answer(answer)
@@ -267,17 +270,93 @@ class HaltFlow(HaltWaits):
         ended = yield from self._apply_answer(answer, None, reader)
         return ended if ended.is_edited else None
 
-    # ---- parts --------------------------------------------------------------------------------------
+    # ---- waiting ------------------------------------------------------------------------------------
 
-    def _make_sampler(
-        self, event: OpenEvent, ask: Ask | None, value: Any, reader: EditReader
-    ) -> QuerySampler | None:
-        """What asks a query again; arguments as `begin`'s."""
-        return (
-            None
-            if ask is None
-            else QuerySampler(ask, value, reader.read, event.name, self._encoder)
-        )
+    def _ask_at_begin(
+        self,
+        event: OpenEvent,
+        begun: EventBegun,
+        point: HaltPointReached,
+        packed: Payload,
+        reader: EditReader,
+        approval: Approval | None,
+        replayed: ReplayedBegin | None,
+    ) -> Flow[tuple[Answer, EditReader]]:
+        """The answer at the begin of an event, and what reads its edit.
+
+        Args:
+            event: The event.
+            begun: Its begin, as it is sent.
+            point: Its halt point.
+            packed: Its request, as it is sent.
+            reader: Reads edits of the request.
+            approval: What a person is to approve first.
+            replayed: How a replay lets it begin.
+        """
+        if replayed is not None:
+            event.is_replayed = replayed.mark.role is ReplayRole.SERVED
+            event.end_mark, event.end_edit = replayed.end_mark, replayed.end_edit
+        if replayed is not None and not point.waits:
+            yield SendEffect((begun, point))
+            answer = replayed.answer or ResumeAnswer()
+        elif approval is None:
+            answer = yield from self._await_answer(
+                (begun, point), point, reader, closing=event, sampler=event.sampler
+            )
+        else:
+            call = ApprovalCall(point.id, event.name or "", self._encoder)
+            point = replace(point, approval=approval.begin(call))
+            asking = self._await_answer((begun, point), point, reader, event, approval.on_queued)
+            answer = yield from approval.await_answer(asking, call, partial(self.give_up, event))
+            reader = reader.for_payload(call.find_displayed_payload(answer, packed))
+        if replayed is not None and replayed.error is not None and isinstance(answer, ResumeAnswer):
+            yield from self.give_up(event, replayed.error)
+            raise replayed.error
+        return answer, reader
+
+    def _ask_at_end(
+        self, event: OpenEvent, point: HaltPointReached, reader: EditReader
+    ) -> Flow[Answer]:
+        """The answer at the end of an event; a fork may have made it."""
+        if event.end_mark is not None:
+            point = replace(point, replay=event.end_mark)
+        if event.end_edit is None:
+            return (yield from self._await_answer((point,), point, reader, sampler=event.sampler))
+        yield SendEffect((replace(point, edit=event.end_edit, waits=False),))
+        return ResumeAnswer(data=event.end_edit)
+
+    def _await_answer(
+        self,
+        messages: tuple[AgentMessage, ...],
+        point: HaltPointReached,
+        reader: EditReader | None = None,
+        closing: OpenEvent | None = None,
+        on_queued: Callable[[SendMessages], None] | None = None,
+        sampler: QuerySampler | None = None,
+    ) -> Flow[Answer]:
+        """Wait at a halt point, if it waits; whatever ends that before an answer withdraws it.
+
+        Args:
+            messages: What to send.
+            point: The halt point, one of them.
+            reader: Reads edits of it.
+            closing: The event that ends with the wait.
+            on_queued: Called once the messages are on their way.
+            sampler: Asks the query again that is halted.
+        """
+        try:
+            check = reader.find_problem if reader is not None and reader.may_refuse else None
+            answer: Answer = yield AwaitAnswerEffect(messages, point.id, on_queued, check, sampler)
+        except (GeneratorExit, ConnectionLostError, ProtocolError):
+            raise
+        except BaseException as error:
+            yield SendEffect((Withdraw(halt_point=point.id),))
+            if closing is not None:
+                yield from self.give_up(closing, error)
+            raise
+        return answer
+
+    # ---- parts --------------------------------------------------------------------------------------
 
     def _skip(self, event: OpenEvent, answer: SkipAnswer, packed: Payload) -> None:
         """Let a result take the place of an event's call: a person wrote it, or took a sample."""
@@ -286,22 +365,6 @@ class HaltFlow(HaltWaits):
         event.is_sample = sampled is not UNSET
         event.result = packed.restore_secrets(answer.result) if sampled is UNSET else sampled
 
-    def _apply_edit_rules(
-        self, event: OpenEvent, point: HaltPointReached, reader: EditReader
-    ) -> HaltPointReached:
-        """A halt point with the edit that rules make of it, where any are in force."""
-        if not self.edit_rules.armed:
-            return point
-        return apply_edit_rules(self.edit_rules, event, point, reader)
-
-    def _accept_made_edit(
-        self, answer: ResumeAnswer, point: HaltPointReached, shown: Raw, is_query: bool
-    ) -> Answer:
-        """An answer with the edit that is in force, where the halt point was sent with one."""
-        if is_query:
-            return self.events.sticky_edits.accept(answer, shown, point.edit)
-        return accept_rule_edit(answer, point)
-
     def _encode(self, kind: str, value: Any) -> Flow[Payload]:
         """Pack a value, and show the person what the agent's own hook raised for it."""
         packed = self._encoder.encode_for_display(kind, value)
@@ -309,19 +372,6 @@ class HaltFlow(HaltWaits):
             for failure in self._encoder.pop_new_hook_failures(packed):
                 yield self._message(failure)
         return packed
-
-    def _snapshot_after_call(self, event: OpenEvent) -> Flow[None]:
-        """The call of an event was made: before its end is told, what it changed is."""
-        # A model changes no files.
-        if self.take_snapshot is None or event.is_replayed or event.kind is EventKind.LLM_QUERY:
-            return
-        try:
-            yield BlockingEffect(partial(self.take_snapshot, event.id))
-        except GeneratorExit:
-            raise
-        except BaseException as order:  # an interrupt, a cancelled task
-            yield from self.give_up(event, order)
-            raise
 
     def _apply_answer(self, answer: Answer, value: Any, reader: EditReader) -> Flow[EndedEvent]:
         """As `_read_edit`; where the Core couldn't ask before, an edit that can't be made isn't."""
@@ -337,9 +387,7 @@ class HaltFlow(HaltWaits):
 
 def _read_edit(answer: Answer, value: Any, reader: EditReader) -> EndedEvent:
     """The edit where there is one, else the value itself: the same object."""
-    data: Raw | UnsetType = UNSET
-    if isinstance(answer, ResumeAnswer):
-        data = answer.data
-    elif isinstance(answer, SkipAnswer):
+    data = answer.data if isinstance(answer, ResumeAnswer) else UNSET
+    if isinstance(answer, SkipAnswer):
         data = answer.result
     return EndedEvent(value, False) if data is UNSET else EndedEvent(reader.read(data), True)

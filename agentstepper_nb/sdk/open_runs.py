@@ -11,8 +11,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from .core_location import CoreLocation
 from .run_session import RunSession
-from .scope_creation import propagate_to_threads
-from .scopes import enter_scope
+from .scopes import enter_scope, propagate_to_threads
 
 
 class RunMember(Protocol):

@@ -1,25 +1,26 @@
-"""What leaves the process: redacted, as JSON text, masked, and not too large."""
+"""What leaves the process: redacted, as JSON text, masked, and not too large.
+
+Masked are the values of environment variables named `*KEY`, `*TOKEN` or `*SECRET`, and Authorization and
+API-key headers. Each mask stands for its original, so that an edit of the text around it doesn't destroy
+the secret: the agent gets it back.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from hashlib import blake2b
+from os import fsdecode
 from typing import Any, Final, NamedTuple
 
-import msgspec
 from msgspec import UNSET, Raw, UnsetType
-from msgspec.structs import replace
 
 from ..errors import ProtocolError
-from ..protocol.data_model import Commit, Failure, FileBody, FileChange, Usage
 from ..protocol.envelope import MAX_MESSAGE_BYTES
-from ..protocol.header_limits import MAX_TRACEBACK_CHARS
 from ..protocol.opaque_values import REPR_KEY
 from .json_text import JsonDumper, dump_json, dump_plain_json, map_strings
-from .secret_masks import SecretMask, make_restorer
-from .source_locations import format_agent_frames
 from .value_encoder import EncodedValue, encode_redacted, encode_value
 from .value_hooks import NO_HOOKS, ValueHooks
 
@@ -27,19 +28,30 @@ from .value_hooks import NO_HOOKS, ValueHooks
 Redact = Callable[[str, Any], Any]
 
 #: Room for the frame around a message's contents.
-_FRAME_BYTES: Final = 16 * 1024
+FRAME_BYTES: Final = 16 * 1024
 #: Parts of a message's limit that a value may weigh, in letters, tried in turn: escapes may make six
 #: of one letter.
 _SIZE_FACTORS: Final = (1, 1 / 8, 0)
 #: Stands in the text of a value that has marks, or what looks like one.
 _HINT_AT_MARK: Final = f'"{REPR_KEY}"'
-_MAX_ERROR_CHARS: Final = 10_000
-
-#: What no query costs; infinity and what isn't a number is as little a cost.
-_MAX_COST_DOLLARS: Final = 1e12
 
 #: In the place of a hash that can't be made.
 NOT_HASHED: Final = ""
+
+#: Environment variables whose values are secrets.
+_SUFFIXES: Final = ("KEY", "TOKEN", "SECRET")
+_MIN_SECRET_CHARS: Final = 8
+
+_API_KEY = re.compile(r"api[-_]?key")
+_HEADER_NAME = re.compile(r"(proxy-)?authorization|([a-z]+[-_])*api[-_]?key", re.IGNORECASE)
+_HEADER_TEXT = re.compile(
+    r"""(?P<name>
+            (?:proxy-)?authorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+
+          | (?:[a-z]+-)*api-key["']?\s*:\s*["']?
+        )
+        (?P<secret>[\w.~+/=-]{8,})""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -84,12 +96,12 @@ class PayloadEncoder:
         hooks: The agent's own hooks for values that JSON doesn't have.
 
     Attributes:
-        limit: Bytes of the largest message that the Core takes.
+        max_message_bytes: Bytes of the largest message that the Core takes.
     """
 
     def __init__(self, redact: Redact | None = None, hooks: ValueHooks = NO_HOOKS) -> None:
         self.max_message_bytes = MAX_MESSAGE_BYTES
-        self._redact = redact
+        self.redact = redact
         self.hooks = hooks
         self._dumper = JsonDumper(hooks.encode if hooks.can_encode else None)
         self._reported_failures: set[tuple[type, type]] = set()
@@ -101,9 +113,9 @@ class PayloadEncoder:
             NotJSONError: JSON can't carry the value.
             ProtocolError: `too_large`.
         """
-        redacted = value if self._redact is None else self._redact(kind, value)
+        redacted = value if self.redact is None else self.redact(kind, value)
         packed = _packed(self._dumper.dump(redacted), EncodedValue(value))
-        if (size := memoryview(packed.raw).nbytes) > self.max_message_bytes - _FRAME_BYTES:
+        if (size := memoryview(packed.raw).nbytes) > self.max_message_bytes - FRAME_BYTES:
             raise ProtocolError("too_large", _too_large(kind, size, self.max_message_bytes))
         return packed
 
@@ -113,12 +125,12 @@ class PayloadEncoder:
         Raises:
             ProtocolError: `too_large`: what `redact=` gave.
         """
-        text = dump_plain_json(value) if self._redact is None else None
+        text = dump_plain_json(value) if self.redact is None else None
         # `$` is looked for first: to find one character is fast.
         if text is None or ("$" in text and _HINT_AT_MARK in text):
             return self._encode_by_form(kind, value, _SIZE_FACTORS)
         packed = _packed(text, EncodedValue(value, value), is_plain=True)
-        if memoryview(packed.raw).nbytes <= self.max_message_bytes - _FRAME_BYTES:
+        if memoryview(packed.raw).nbytes <= self.max_message_bytes - FRAME_BYTES:
             return packed
         return self._encode_by_form(kind, value, _SIZE_FACTORS[1:])
 
@@ -129,11 +141,11 @@ class PayloadEncoder:
             max_chars = int(self.max_message_bytes * part)
             shown = encode_value(value, self.hooks, max_chars, self.max_message_bytes)
             data = shown.json
-            if self._redact is not None:
-                data = encode_redacted(shown, self._redact(kind, data), self.hooks)
+            if self.redact is not None:
+                data = encode_redacted(shown, self.redact(kind, data), self.hooks)
             packed = _packed(dump_json(data), shown)
             size = memoryview(packed.raw).nbytes
-            if size <= self.max_message_bytes - _FRAME_BYTES:
+            if size <= self.max_message_bytes - FRAME_BYTES:
                 return packed
         raise ProtocolError("too_large", _too_large(kind, size, self.max_message_bytes))
 
@@ -153,7 +165,7 @@ class PayloadEncoder:
             hash in hex, or `NOT_HASHED` where there is no key.
         """
         is_edited = original is not packed.encoded.value
-        if not (packed.originals or is_edited or self._redact is not None):
+        if not (packed.originals or is_edited or self.redact is not None):
             return None
         key = find_key()
         if key is None:
@@ -171,47 +183,13 @@ class PayloadEncoder:
 
     def texts(self, kind: str, texts: dict[str, str], max_chars: int) -> dict[str, str]:
         """Pack a few texts that stand together, each cut to so many characters."""
-        if self._redact is not None:
-            texts = self._redact(kind, texts)
+        if self.redact is not None:
+            texts = self.redact(kind, texts)
         mask = SecretMask()
         return {
-            name: _cut(escape_surrogates(mask.text(str(text))), max_chars)
+            name: cut_text(escape_surrogates(mask.text(str(text))), max_chars)
             for name, text in texts.items()
         }
-
-    def failure(self, error: BaseException) -> Failure:
-        """Pack an exception."""
-        value = {"type": _type_name(error), "message": _message(error)}
-        if self._redact is not None:
-            value = self._redact(RedactKind.ERROR, value)
-        mask = SecretMask()
-        return Failure(
-            type=escape_surrogates(mask.text(str(value["type"]))),
-            message=escape_surrogates(mask.text(str(value["message"]))),
-        )
-
-    def traceback(self, error: BaseException) -> str:
-        """Pack the frames of the agent's own code that an exception passed."""
-        text = format_agent_frames(error)
-        if self._redact is not None:
-            text = str(self._redact(RedactKind.TRACEBACK, text))
-        return _cut(escape_surrogates(SecretMask().text(text)), MAX_TRACEBACK_CHARS)
-
-    def commit(self, commit: Commit) -> Commit:
-        """Pack a commit. The contents of its largest files are left out where it is too large."""
-        if self._redact is not None:
-            redacted = self._redact(RedactKind.COMMIT, msgspec.to_builtins(commit))
-            commit = msgspec.convert(redacted, Commit)
-        mask = SecretMask()
-        return replace(
-            commit,
-            title=escape_surrogates(mask.text(commit.title)),
-            description=escape_surrogates(mask.text(commit.description)),
-            changes=_within_limit(
-                tuple(_masked(change, mask) for change in commit.changes),
-                self.max_message_bytes - _FRAME_BYTES,
-            ),
-        )
 
 
 def hash_content(data: bytes | Raw, key: bytes) -> str:
@@ -233,21 +211,6 @@ def _packed(text: str, shown: EncodedValue, is_plain: bool = False) -> Payload:
     except UnicodeEncodeError:
         data = dump_json(map_strings(json.loads(text), _escaper(mask.originals))).encode()
     return Payload(Raw(data), mask.originals, shown, is_plain)
-
-
-def _masked(change: FileChange, mask: SecretMask) -> FileChange:
-    body = change.body and FileBody(
-        diff=escape_surrogates(mask.text(change.body.diff)),
-        content=escape_surrogates(mask.text(change.body.content)),
-        previous_content=escape_surrogates(mask.text(change.body.previous_content)),
-    )
-    before = change.previous_path
-    return replace(
-        change,
-        path=escape_surrogates(mask.text(change.path)),
-        previous_path=before and escape_surrogates(mask.text(before)),
-        body=body,
-    )
 
 
 def escape_surrogates(text: str) -> str:
@@ -283,60 +246,130 @@ def find_foreign_type(packed: Payload) -> str | UnsetType:
     Returns:
         UNSET where JSON has it.
     """
-    value = packed.encoded.value
-    if packed.is_plain or _is_json(value, packed.encoded.json):
+    if packed.is_plain or packed.encoded.is_json():
         return UNSET
-    return escape_surrogates(_class_name(type(value)))
+    return escape_surrogates(name_class(type(packed.encoded.value)))
 
 
-def _is_json(value: Any, shown: Any) -> bool:
-    """Whether a value is of JSON's own types throughout; none of its own code is called."""
-    kind = type(value)
-    if kind is dict:
-        alike = type(shown) is dict and len(shown) == len(value)
-        return alike and all(
-            type(key) is str and key in shown and _is_json(item, shown[key])
-            for key, item in value.items()
-        )
-    if kind is list or kind is tuple:
-        alike = type(shown) is list and len(shown) == len(value)
-        return alike and all(map(_is_json, value, shown))
-    return kind in (str, int, float, bool, type(None)) and kind is type(shown)
-
-
-def _type_name(error: BaseException) -> str:
-    return _class_name(type(error))
-
-
-def _class_name(kind: type) -> str:
+def name_class(kind: type) -> str:
+    """A class's name with its module, where that says something."""
     if kind.__module__ in ("builtins", "__main__"):
         return kind.__qualname__
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _message(error: BaseException) -> str:
-    try:
-        text = str(error)
-    except Exception:
-        text = "(its text can't be made)"
-    return text if len(text) <= _MAX_ERROR_CHARS else text[:_MAX_ERROR_CHARS] + "…"
-
-
-def _cut(text: str, max_chars: int) -> str:
+def cut_text(text: str, max_chars: int) -> str:
+    """A text of at most so many characters, the last an ellipsis where more stood there."""
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
 
 
-def _within_limit(changes: tuple[FileChange, ...], limit_bytes: int) -> tuple[FileChange, ...]:
-    sizes = [len(msgspec.json.encode(change)) for change in changes]
-    shortened = list(changes)
-    for index in sorted(range(len(shortened)), key=sizes.__getitem__, reverse=True):
-        if sum(sizes) <= limit_bytes:
-            break
-        change = shortened[index]
-        size = len(change.body.content.encode()) if change.body else change.size
-        shortened[index] = replace(change, body=None, size=size)
-        sizes[index] = len(msgspec.json.encode(shortened[index]))
-    return tuple(shortened)
+# ---- secrets ------------------------------------------------------------------------------------------
+
+
+class SecretMask:
+    """Masks one message's texts, and remembers what each mask stands for."""
+
+    def __init__(self) -> None:
+        self.originals: dict[str, str] = {}
+        self._secrets = _find_environment_secrets()
+
+    def text(self, text: str) -> str:
+        """Mask a text."""
+        for name, secret, _ in self._secrets:
+            if secret in text:
+                text = text.replace(secret, self._hide(name, secret))
+        if _hints_at_header(text):
+            text = _HEADER_TEXT.sub(self._hide_match, text)
+        return text
+
+    def json(self, text: str) -> str:
+        """Mask the strings in JSON text. A number is never touched, so that it stays JSON."""
+        if not _hints_at_header(text) and not any(each.escaped in text for each in self._secrets):
+            return text
+        return dump_json(self._value(json.loads(text)))
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {self.text(key): self._item(key, item) for key, item in value.items()}
+        if isinstance(value, list):
+            match value:
+                case [str() as name, str() as secret] if _HEADER_NAME.fullmatch(name):
+                    return [name, self._hide(name, secret)]
+            return [self._value(item) for item in value]
+        return self.text(value) if isinstance(value, str) else value
+
+    def _item(self, key: str, item: Any) -> Any:
+        if isinstance(item, str) and item and _HEADER_NAME.fullmatch(key):
+            return self._hide(key, item)
+        return self._value(item)
+
+    def _hide_match(self, match: re.Match[str]) -> str:
+        name = re.split(r"[\"'\s:=]", match["name"], maxsplit=1)[0]
+        return match["name"] + self._hide(name, match["secret"])
+
+    def _hide(self, name: str, secret: str) -> str:
+        number = 1
+        while True:
+            mask = f"[masked {name}]" if number == 1 else f"[masked {name} {number}]"
+            if self.originals.setdefault(mask, secret) == secret:
+                return mask
+            number += 1
+
+
+def make_restorer(originals: dict[str, str]) -> Callable[[str], str]:
+    """Give the function that puts originals back where their masks stand in a text."""
+    if not originals:
+        return lambda text: text
+    pattern = re.compile("|".join(map(re.escape, originals)))
+    return lambda text: pattern.sub(lambda match: originals[match[0]], text)
+
+
+class _Secret(NamedTuple):
+    name: str
+    value: str
+    escaped: str  # as it stands inside JSON text
+
+
+class _CheckedEnvironment(NamedTuple):
+    """The environment as it was looked through last."""
+
+    variables: dict[Any, Any]
+    secrets: tuple[_Secret, ...]
+
+
+_last_environment = _CheckedEnvironment({}, ())
+
+
+def _find_environment_secrets() -> tuple[_Secret, ...]:
+    """The secrets of the environment as it is now."""
+    global _last_environment
+    # To compare it costs a fiftieth of looking it through, but only as the system has it: encoded.
+    now = getattr(os.environ, "_data", None)
+    if now is None:
+        return _secrets(os.environ.copy())
+    seen = _last_environment
+    if seen.variables != now:
+        now = dict(now)  # which nobody changes meanwhile
+        seen = _last_environment = _CheckedEnvironment(
+            now, _secrets({fsdecode(name): fsdecode(now[name]) for name in now})
+        )
+    return seen.secrets
+
+
+def _secrets(variables: dict[str, str]) -> tuple[_Secret, ...]:
+    """The secrets among variables, longest first: one may contain another."""
+    found = [
+        (name, value)
+        for name, value in variables.items()
+        if name.endswith(_SUFFIXES) and len(value) >= _MIN_SECRET_CHARS
+    ]
+    found.sort(key=lambda pair: -len(pair[1]))
+    return tuple(_Secret(name, value, dump_json(value)[1:-1]) for name, value in found)
+
+
+def _hints_at_header(text: str) -> bool:
+    lower = text.lower()
+    return "authorization" in lower or _API_KEY.search(lower) is not None
 
 
 # ---- payloads of well-known shapes ------------------------------------------------------------------
@@ -362,30 +395,3 @@ def find_model(prompt: Any) -> str | None:
         case {"model": str() as model}:
             return model
     return None
-
-
-def find_usage(response: Any) -> Usage | None:
-    """What a response in the form of an LLM API says that it cost."""
-    match response:
-        case {"usage": {"prompt_tokens": int() as asked, "completion_tokens": int() as said}}:
-            pass
-        case {"usage": {"input_tokens": int() as asked, "output_tokens": int() as said}}:
-            pass
-        case {"usage": {"inputTokens": int() as asked, "outputTokens": int() as said}}:  # Bedrock's
-            pass
-        case {"usageMetadata": {"promptTokenCount": int() as asked, **counts}}:  # Gemini's
-            answered = counts.get("candidatesTokenCount")
-            return Usage(
-                input_tokens=asked, output_tokens=answered if isinstance(answered, int) else None
-            )
-        case _:
-            return None
-    return Usage(input_tokens=asked, output_tokens=said, cost=_find_cost(response["usage"]))
-
-
-def _find_cost(usage: dict[str, Any]) -> float | None:
-    """The cost as OpenRouter and those like it tell it, beside the tokens."""
-    cost: Any = usage.get("cost")
-    if type(cost) not in (int, float) or not 0 <= cost < _MAX_COST_DOLLARS:
-        return None
-    return float(cost)

@@ -13,9 +13,10 @@ from ..errors import ProtocolError
 from ..protocol.breakpoint_rules import Price
 from ..protocol.data_model import Usage
 from ..protocol.query_samples import MAX_SAMPLES, QuerySample, RequestSample, SampleMade
-from .cost_estimates import add_estimated_cost
+from .cost_estimates import add_estimated_cost, find_usage
 from .halt_jobs import HaltJob, HaltJobs, JobResult
-from .payload import PayloadEncoder, RedactKind, find_usage
+from .payload import PayloadEncoder, RedactKind
+from .record_payloads import pack_failure
 from .stream_answers import join_items
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -118,7 +119,7 @@ class QuerySampler:
             prices: By these a cost is estimated that nobody told.
         """
         if result.error is not None:
-            return QuerySample(data=_NULL, failure=self._encoder.failure(result.error))
+            return QuerySample(data=_NULL, failure=pack_failure(self._encoder, result.error))
         value = result.value
         shown = join_items(value.items).answer if isinstance(value, SampledStream) else value
         packed = self._encoder.encode_for_display(RedactKind.RESPONSE, shown)

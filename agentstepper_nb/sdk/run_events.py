@@ -7,7 +7,9 @@ it begins itself stays its own.
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -20,15 +22,23 @@ from ..protocol.agent import AgentMessage, EventBegun, HaltPointReached
 from ..protocol.data_model import AgentLabel, EventKind, EventOutcome, EventSide, Failure, Usage
 from ..protocol.replay_marks import ReplayMark
 from ..protocol.seams import FoundBy
+from .agent_frames import find_location
 from .payload import NOT_HASHED, escape_surrogates, hash_content
 from .query_samples import QuerySampler
-from .scopes import Scope, describe_scope, find_scope, set_scope
+from .scopes import MAX_PATH_PARTS, Scope, find_scope, set_scope, shorten_part
 from .seam_report import SeamRecorder, seam_sources
-from .source_locations import find_location
 from .sticky_edits import StickyEdits
+
+log = logging.getLogger("agentstepper_nb.sdk")
+
+#: Says of the code that is about to begin an event which agent it belongs to, and at which node of a
+#: graph it is; None where it can't tell.
+LabelSource = Callable[[], AgentLabel | None]
 
 #: The agent's clock, in seconds.
 clock = time.monotonic
+
+_label_sources: list[LabelSource] = []
 
 
 @dataclass(slots=True, eq=False)
@@ -91,6 +101,48 @@ def _list_open_events() -> tuple[OpenEvent, ...]:
     return tuple(event for event in _open.get() if not event.ended)
 
 
+def add_label_source(source: LabelSource) -> None:
+    """Ask a framework, too, whose an event is.
+
+    Args:
+        source: Is called at the begin of each event, in the agent's context.
+    """
+    if source not in _label_sources:
+        _label_sources.append(source)
+
+
+def _describe_scope(scope: Scope) -> tuple[tuple[str, ...], AgentLabel | None]:
+    """The path and the label of an event that begins in a scope."""
+    parts, agents = scope.path, scope.agents
+    said = _ask_label_sources() if _label_sources else None
+    if said is None:
+        if not agents:
+            return parts, None
+        return parts, AgentLabel(name=agents[0], parent=agents[1] if agents[1:] else None)
+    if said.name and (not agents or agents[0] != said.name):
+        parent = said.parent or (agents[0] if agents else None)
+        parts = (*parts[-MAX_PATH_PARTS + 1 :], shorten_part(f"agent:{said.name}"))
+        return parts, AgentLabel(name=said.name, node=said.node, parent=parent)
+    name, outer = (agents[0], agents[1:]) if agents else ("", ())
+    return parts, AgentLabel(name=name, node=said.node, parent=outer[0] if outer else None)
+
+
+def _ask_label_sources() -> AgentLabel | None:
+    for source in _label_sources:
+        try:
+            label = source()
+        except Exception as error:  # a framework of another version; the agent goes on
+            log.warning("A framework's agent could not be named: %r", error)
+            continue
+        if label is not None:
+            return AgentLabel(
+                name=shorten_part(label.name),
+                node=label.node and shorten_part(label.node),
+                parent=label.parent and shorten_part(label.parent),
+            )
+    return None
+
+
 class RunEvents:
     """Makes the events of one run.
 
@@ -133,7 +185,7 @@ class RunEvents:
         parent = find_innermost_event(self.run)
         event = OpenEvent(make_id(), self.run, kind, name)
         scope = find_scope(self.root)
-        path, label = describe_scope(scope)
+        path, label = _describe_scope(scope)
         event.label = label
         began, began_clock = at or (time.time(), clock())
         if scope.frozen is not None:
@@ -165,7 +217,7 @@ class RunEvents:
             data: What it says, in JSON.
         """
         parent = find_innermost_event(self.run)
-        path, label = describe_scope(find_scope(self.root))
+        path, label = _describe_scope(find_scope(self.root))
         return EventBegun(
             id=make_id(),
             kind=kind,

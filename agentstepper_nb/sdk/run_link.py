@@ -30,14 +30,13 @@ from ..protocol.data_model import EventKind, EventSide
 from .connection_state import LinkLimits, OnDisconnect, RunConnectionListener
 from .core_location import OFFLINE_URL
 from .flow_effects import EditCheck
-from .halt_questions import HaltQuestions
 from .live_scopes import LiveScopes
 from .offline_transport import NoTransport, OfflineTransport
 from .outbox import HaltLease, Outbox
 from .payload import PayloadEncoder
 from .query_samples import QuerySampler
 from .run_protocol import RunProtocol
-from .send_queue import MessageBatch, PendingFutures, UncancellableFuture
+from .send_queue import HaltQuestions, MessageBatch, PendingFutures, UncancellableFuture
 from .shared_connection import open_run
 
 log = logging.getLogger("agentstepper_nb.sdk")

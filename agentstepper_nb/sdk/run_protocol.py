@@ -38,9 +38,9 @@ from .connection_state import (
     RunConnectionListener,
     RunConnectionState,
 )
+from .delta_messages import DeltaMessage
 from .run_events import add_content_hash
 from .send_queue import (
-    DeltaMessage,
     FlushMarker,
     HaltReleased,
     MessageBatch,
@@ -184,10 +184,9 @@ class RunProtocol:
 
     def prepare_restart(self, code: str) -> bool:
         """Whether a Core that doesn't know the run can be told all of it: nothing was forgotten yet."""
-        if code == "unknown_run" and self.buffer.acknowledged == 0:
-            self.has_sent_hello = False
-            return True
-        return False
+        can_restart = code == "unknown_run" and self.buffer.acknowledged == 0
+        self.has_sent_hello = self.has_sent_hello and not can_restart
+        return can_restart
 
     # ---- what the agent sends -----------------------------------------------------------------------
 

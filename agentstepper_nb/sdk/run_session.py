@@ -31,11 +31,11 @@ from .framework_signals import is_framework_signal
 from .frozen_values import freeze, is_freezing
 from .inspection import permission
 from .payload import PayloadEncoder, escape_surrogates
+from .record_payloads import pack_failure
 from .replay_source import ReplaySource
 from .run_events import RunEvents, make_id
 from .run_link import RunLink
-from .scope_creation import wrap_creation
-from .scopes import open_root
+from .scopes import open_root, wrap_creation
 from .seam_report import SeamReport, make_report
 from .start_methods import take_start
 
@@ -214,7 +214,7 @@ class RunSession:
 
     def _failure(self, error: BaseException) -> Failure:
         try:
-            return self.encoder.failure(error)
+            return pack_failure(self.encoder, error)
         except Exception:  # the agent's redact=; the goodbye must not fail by it
             return Failure(type=type(error).__name__, message="")
 

@@ -1,33 +1,32 @@
 """The path of agents, tasks and tool calls that code runs in: docs/design/0023-scopes.md.
 
 A path is the same each time that a program does the same, whatever its tasks and threads wait for: each
-part is numbered where it is created, in the scope around; `scope_creation` does so for tasks, threads
-and jobs of pools.
+part is numbered where it is created, in the scope around. For that the creation of tasks, threads and
+jobs of pools is wrapped.
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
-import logging
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Final
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from contextvars import Context, ContextVar
+from functools import cache, partial
+from types import CodeType
+from typing import Any, Final
 
-from ..protocol.data_model import AgentLabel
+import wrapt
+
 from .frozen_scope import FrozenScope
 from .live_scopes import LiveScopes
 from .payload import escape_surrogates
 
-log = logging.getLogger("agentstepper_nb.sdk")
-
 #: Parts of a path that are recorded, from the innermost out; and the characters of each.
-_MAX_PARTS: Final = 100
+MAX_PATH_PARTS: Final = 100
 _MAX_PART_CHARS: Final = 1000
-
-#: Says of the code that is about to begin an event which agent it belongs to, and at which node of a
-#: graph it is; None where it can't tell.
-LabelSource = Callable[[], AgentLabel | None]
 
 
 class Scope:
@@ -77,12 +76,12 @@ class Scope:
             self.has_forked = parent.has_forked
             self.root = parent.root
             self.live = parent.live
-            self.path = (*parent.path[-_MAX_PARTS + 1 :], _shorten(part))
+            self.path = (*parent.path[-MAX_PATH_PARTS + 1 :], shorten_part(part))
             self.agents = parent.agents
             frozen = parent.frozen
             self.frozen = None if frozen is None else frozen.open_child(self.path)
         if agent is not None:
-            self.agents = (_shorten(agent), *self.agents)
+            self.agents = (shorten_part(agent), *self.agents)
         self.is_closed = False
         self._counts: dict[str, Iterator[int]] = {}
 
@@ -124,7 +123,6 @@ class Scope:
 
 current_scope: ContextVar[Scope | None] = ContextVar("agentstepper_scope", default=None)
 _is_suspended: ContextVar[bool] = ContextVar("agentstepper_scopes_suspended", default=False)
-_label_sources: list[LabelSource] = []
 #: The scope of a run that begins with the program's first query: its tasks are numbered before.
 _expected_root: list[Scope] = []
 
@@ -217,47 +215,161 @@ def suspend_numbering() -> Iterator[None]:
         _is_suspended.reset(token)
 
 
-def add_label_source(source: LabelSource) -> None:
-    """Ask a framework, too, whose an event is.
+def shorten_part(text: str) -> str:
+    """A part of a path, or an agent's name, as it is recorded."""
+    return (text if text.isascii() else escape_surrogates(text))[:_MAX_PART_CHARS]
+
+
+# ---- creation ----------------------------------------------------------------------------------------
+# That of tasks, threads and jobs is wrapped. Outside of a run each wrap costs a context variable's read.
+
+#: Variables of this package that a thread gets from what starts it.
+_carried: list[ContextVar[Any]] = []
+#: Threads of this package, and of libraries that start them on demand, aren't the program's own.
+_UNNUMBERED_NAMES: Final = ("agentstepper", "AnyIO worker")
+#: The code of functions that a library calls in tasks and jobs when others have something to wait for.
+_unnumbered: set[CodeType] = set()
+
+
+def skip_numbering(function: Callable[..., Any]) -> None:
+    """Number no task and no job that only calls this function: how often that is depends on timing.
 
     Args:
-        source: Is called at the begin of each event, in the agent's context.
+        function: The function, a method of its class, or a coroutine function.
     """
-    if source not in _label_sources:
-        _label_sources.append(source)
+    _unnumbered.add(function.__code__)
 
 
-def describe_scope(scope: Scope) -> tuple[tuple[str, ...], AgentLabel | None]:
-    """The path and the label of an event that begins in a scope."""
-    parts, agents = scope.path, scope.agents
-    said = _ask_label_sources() if _label_sources else None
-    if said is None:
-        if not agents:
-            return parts, None
-        return parts, AgentLabel(name=agents[0], parent=agents[1] if agents[1:] else None)
-    if said.name and (not agents or agents[0] != said.name):
-        parent = said.parent or (agents[0] if agents else None)
-        parts = (*parts[-_MAX_PARTS + 1 :], _shorten(f"agent:{said.name}"))
-        return parts, AgentLabel(name=said.name, node=said.node, parent=parent)
-    name, outer = (agents[0], agents[1:]) if agents else ("", ())
-    return parts, AgentLabel(name=name, node=said.node, parent=outer[0] if outer else None)
+def propagate_to_threads(variable: ContextVar[Any]) -> None:
+    """Let threads and jobs have a variable's value where they are started from."""
+    _carried.append(variable)
 
 
-def _ask_label_sources() -> AgentLabel | None:
-    for source in _label_sources:
-        try:
-            label = source()
-        except Exception as error:  # a framework of another version; the agent goes on
-            log.warning("A framework's agent could not be named: %r", error)
+@cache
+def wrap_creation() -> None:
+    """Wrap the creation of tasks, threads and jobs, once a process."""
+    _wrap(asyncio.BaseEventLoop, "create_task", _create_task)
+    _wrap(threading.Thread, "start", _start_thread)
+    _wrap(ThreadPoolExecutor, "submit", _submit)
+
+
+def _wrap(owner: type, name: str, wrapper: Callable[..., Any]) -> None:
+    setattr(owner, name, wrapt.FunctionWrapper(vars(owner)[name], wrapper))
+
+
+def _create_task(create: Any, loop: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if current_scope.get() is None:  # outside of any run
+        return create(*args, **kwargs)
+    scope = find_numbering_scope()
+    if scope is None or (args and getattr(args[0], "cr_code", None) in _unnumbered):
+        return create(*args, **kwargs)
+    context = kwargs.get("context")
+    if context is not None:
+        # Not asyncio.run(), whose own context outlives the task.
+        child = _set_in_copies([context], scope, "task") if _has_task() else None
+        return _end_with(create(*args, **kwargs), child)
+    child = scope.open_child("task")
+    token = current_scope.set(child)
+    try:
+        return _end_with(create(*args, **kwargs), child)
+    finally:
+        current_scope.reset(token)
+
+
+def _end_with(task: Any, scope: Scope | None) -> Any:
+    """End a task's scope before whoever waits for the task goes on."""
+    if scope is not None:
+        if task.done():  # it was started eagerly
+            scope.end()
+        else:
+            task.add_done_callback(lambda _: scope.end())
+    return task
+
+
+def _start_thread(start: Any, thread: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if current_scope.get() is None:  # outside of any run
+        return start(*args, **kwargs)
+    scope = find_numbering_scope()
+    if scope is not None and not thread.name.startswith(_UNNUMBERED_NAMES):
+        call, run = _wrap_in_scope(scope.open_child("thread")), thread.run
+
+        def run_carried() -> None:
+            vars(thread).pop("run", None)  # a thread that has ended isn't held by itself
+            call(run)
+
+        thread.run = run_carried
+    return start(*args, **kwargs)
+
+
+def _submit(submit: Any, pool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if current_scope.get() is None:  # outside of any run
+        return submit(*args, **kwargs)
+    scope = find_numbering_scope()
+    if scope is None or not args:
+        return submit(*args, **kwargs)
+    contexts, function = _find_contexts(args)
+    if getattr(function, "__code__", None) not in _unnumbered:
+        if contexts:
+            if (child := _set_in_copies(contexts, scope, "pool")) is not None:
+                args = (partial(_call_and_end, child, args[0]), *args[1:])
+        else:
+            args = (partial(_wrap_in_scope(scope.open_child("pool")), args[0]), *args[1:])
+    with suspend_numbering():  # the pool's own threads come and go
+        return submit(*args, **kwargs)
+
+
+def _find_contexts(args: tuple[Any, ...]) -> tuple[list[Context], Any]:
+    """The contexts that a job enters by itself, one in the other, and what it calls in them."""
+    found: list[Context] = []
+    function = None
+    while args:
+        function, *rest = args
+        if isinstance(function, partial):
+            args = (function.func, *function.args, *rest)
             continue
-        if label is not None:
-            return AgentLabel(
-                name=_shorten(label.name),
-                node=label.node and _shorten(label.node),
-                parent=label.parent and _shorten(label.parent),
-            )
-    return None
+        owner = getattr(function, "__self__", None)
+        if not isinstance(owner, Context):
+            break
+        found.append(owner)
+        args = tuple(rest)
+    return found, function
 
 
-def _shorten(text: str) -> str:
-    return (text if text.isascii() else escape_surrogates(text))[:_MAX_PART_CHARS]
+def _set_in_copies(contexts: list[Context], scope: Scope, kind: str) -> Scope | None:
+    """Give copies of the creator's context a scope of their own; other contexts stay as they are."""
+    copies = [context for context in contexts if context.get(current_scope) is current_scope.get()]
+    child = scope.open_child(kind) if copies else None
+    for context in copies:
+        with suppress(RuntimeError):  # it is entered just now: no copy
+            context.run(current_scope.set, child)
+    return child
+
+
+def _call_and_end(scope: Scope, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    try:
+        return function(*args, **kwargs)
+    finally:
+        scope.end()
+
+
+def _wrap_in_scope(scope: Scope) -> Callable[..., Any]:
+    """What calls a function in a scope, and with the values that carried variables have here."""
+    values = [(current_scope, scope), *((variable, variable.get()) for variable in _carried)]
+
+    def call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        tokens = [(variable, variable.set(value)) for variable, value in values]
+        try:
+            return function(*args, **kwargs)
+        finally:  # a pool's thread goes on to other jobs
+            scope.end()
+            for variable, token in tokens:
+                variable.reset(token)
+
+    return call
+
+
+def _has_task() -> bool:
+    try:
+        return asyncio.current_task() is not None
+    except RuntimeError:
+        return False

@@ -1,38 +1,48 @@
-"""What a run's agent sends, from its queue until the Core keeps it, and who waits for what.
+"""What a run's agent sends, from its queue until the Core keeps it; and who waits for what.
 
-Contents that travel in pieces (docs/design/0012-pieces.md) are cut once, as they are kept, since many
-may be kept that have most in common. How they travel is decided when they are written, by what the
-connection's other end knows.
+The Core may ask about a halt point that waits: if an edit fits, where the code is, another answer.
 """
 
 from __future__ import annotations
 
+import contextvars
+import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ..protocol.agent import (
     AgentMessage,
     Bye,
+    CheckEdit,
+    EditChecked,
     EventBegun,
     GetTimeline,
     HaltPointReached,
-    from_agent,
 )
-from ..protocol.delta_encoding import REFERENCE_BYTES, DeltaEncoder
-from ..protocol.segments import split_content
+from ..protocol.breakpoint_rules import Price
+from ..protocol.inspection import InspectHaltPoint
+from ..protocol.query_samples import RequestSample
+from .agent_frames import HaltedThread
+from .delta_messages import FRAME_BYTES, DeltaMessage, DeltaPartPool
+from .flow_effects import EditCheck
+from .inspection.inspector import HaltInspector
+from .inspection.pdb_entry import enter_pdb
+from .payload import PayloadEncoder
+from .query_samples import HaltedSamplers, QuerySampler
 
 T = TypeVar("T")
 
 #: Bytes that keeping a message takes, beside its text.
 _ENTRY_BYTES: Final = 64
-#: What a message has beside its contents, about.
-_FRAME_BYTES: Final = 512
+
+
+# ---- who waits --------------------------------------------------------------------------------------
 
 #: What somebody waits for: an answer, or that what was sent has its place (`room`, `mark`).
 FutureKind = Literal["halt_point", "request", "room", "mark"]
@@ -53,7 +63,7 @@ class PendingFutures:
     thread collects garbage, may come here while somebody is here.
 
     Attributes:
-        on_breakpoints: Called, on any thread, where a halt point begins to wait or waits no more.
+        on_waiting_halt_points: Called, on any thread, where a halt point begins or ends to wait.
         on_answered: Called, on any thread, where a halt point waits no more.
     """
 
@@ -137,6 +147,84 @@ class PendingFutures:
         return future
 
 
+class HaltQuestions:
+    """What the Core may ask about the halt points of one run that wait.
+
+    No answer is waited for on the link's threads: the agent's validators and `__repr__` may take long.
+
+    Args:
+        encoder: Makes the agent's values ready to travel.
+        is_inspection_allowed: Whether a person may look at the agent's stack.
+        find_prices: The prices in force.
+        send: Sends an answer.
+    """
+
+    def __init__(
+        self,
+        encoder: PayloadEncoder,
+        is_inspection_allowed: bool,
+        find_prices: Callable[[], Iterable[Price]],
+        send: Callable[[AgentMessage], None],
+    ) -> None:
+        self._send = send
+        #: What says whether an edit can be taken, and its context, by the halt point that waits.
+        self._edit_checks: dict[str, tuple[contextvars.Context, EditCheck]] = {}
+        #: What waits, by halt point, where a person may look at it.
+        self._halted: dict[str, HaltedThread] = {}
+        self._inspector = HaltInspector(encoder, is_inspection_allowed, self._halted.get, send)
+        self._samplers = HaltedSamplers(find_prices, send)
+
+    def expect_edit(self, halt_point: str, check: EditCheck) -> None:
+        """An edit of a halt point is checked by this, in a copy of this context, until `end`."""
+        self._edit_checks[halt_point] = contextvars.copy_context(), check
+
+    def begin(self, halt_point: str, is_task: bool, sampler: QuerySampler | None = None) -> None:
+        """This thread, or its task, is about to wait at a halt point.
+
+        Args:
+            halt_point: Its id.
+            is_task: Whether the task waits.
+            sampler: Asks its query again.
+        """
+        if sampler is not None:
+            self._samplers.begin(halt_point, sampler)
+        if self._inspector.is_allowed and halt_point not in self._halted:
+            self._halted[halt_point] = HaltedThread(is_task)
+
+    def end(self, halt_point: str, is_answered: bool) -> None:
+        """Nobody waits at a halt point any more; on the thread that did."""
+        self._edit_checks.pop(halt_point, None)
+        if halt_point in self._samplers.waiting:
+            self._samplers.end(halt_point)
+        halted = self._halted.pop(halt_point, None)
+        if is_answered and halted is not None and halted.enters_pdb:
+            enter_pdb()
+
+    def on_inspection(self, request: InspectHaltPoint | RequestSample) -> None:
+        """A person looks at a halt point, or has its query asked again."""
+        if isinstance(request, RequestSample):
+            self._samplers.on_request(request)
+        else:
+            self._inspector.inspect(request)
+
+    def on_edit_check(self, request: CheckEdit) -> None:
+        """The Core asks about an edit."""
+        found = self._edit_checks.get(request.halt_point)
+        # Each edit can be taken, or it waits no more, as the Core is about to see.
+        if found is None:
+            self._send(EditChecked(check=request.check))
+            return
+        threading.Thread(
+            target=self._check_edit, args=(request, *found), name="agentstepper-check", daemon=True
+        ).start()
+
+    def _check_edit(
+        self, request: CheckEdit, context: contextvars.Context, check: EditCheck
+    ) -> None:
+        refusal = context.copy().run(check, request.data)
+        self._send(EditChecked(check=request.check, refusal=refusal))
+
+
 # ---- what stands in the queue -----------------------------------------------------------------------
 
 
@@ -190,7 +278,7 @@ def count_messages(item: QueueItem) -> int:
 
 def estimate_bytes(messages: tuple[AgentMessage, ...]) -> int:
     """What messages take, about, in bytes. What is waited for until it is written needs no more care."""
-    size = _FRAME_BYTES * len(messages)
+    size = FRAME_BYTES * len(messages)
     last = messages[-1]
     if isinstance(last, HaltPointReached | EventBegun) and last.data is not UNSET:
         size += memoryview(last.data).nbytes
@@ -208,76 +296,6 @@ def drop_wait(message: AgentMessage) -> AgentMessage:
 
 
 # ---- what is kept until it is acknowledged ------------------------------------------------------------
-
-
-class DeltaMessage(NamedTuple):
-    """A halt point that is kept in pieces."""
-
-    message: HaltPointReached  # without its contents
-    parts: tuple[bytes, ...]  # of these
-    size: int  # of these, joined
-
-    def encode(self, number: int, encoder: DeltaEncoder) -> bytes:
-        """Give the message's text.
-
-        Args:
-            number: Its number in the run.
-            encoder: Of the connection that it is written on next.
-        """
-        message = replace(self.message, pieces=encoder.encode_parts(self.parts))
-        return from_agent.encode(message, number).encode()
-
-
-def split_message(message: HaltPointReached, data: Raw) -> DeltaMessage:
-    """A halt point in pieces.
-
-    Args:
-        message: The halt point.
-        data: Its contents, of one of `DELTA_SIZES`.
-    """
-    parts = tuple(split_content(bytes(data)))
-    return DeltaMessage(replace(message, data=UNSET), parts, len(data))
-
-
-class DeltaPartPool:
-    """Pieces that messages share: each is held once, for as long as a message has it."""
-
-    def __init__(self) -> None:
-        self._pieces: dict[bytes, tuple[bytes, int]] = {}  # each, and how many messages have it
-        self.size = 0  # bytes, of all that is held
-
-    def share(self, delta: DeltaMessage) -> DeltaMessage:
-        """Hold a message's pieces; the message with those that are held already."""
-        parts = tuple(map(self._store_part, delta.parts))
-        self.size += _count_overhead_bytes(delta)
-        return delta._replace(parts=parts)
-
-    def release(self, delta: DeltaMessage) -> None:
-        """Let go of what only this message had."""
-        self.size -= _count_overhead_bytes(delta)
-        for piece in delta.parts:
-            stored, users = self._pieces[piece]
-            if users > 1:
-                self._pieces[piece] = stored, users - 1
-            else:
-                del self._pieces[piece]
-                self.size -= len(piece)
-
-    def clear(self) -> None:
-        """Let go of all."""
-        self._pieces.clear()
-        self.size = 0
-
-    def _store_part(self, piece: bytes) -> bytes:
-        stored, users = self._pieces.get(piece, (piece, 0))
-        if not users:
-            self.size += len(piece)
-        self._pieces[stored] = stored, users + 1
-        return stored
-
-
-def _count_overhead_bytes(delta: DeltaMessage) -> int:
-    return _FRAME_BYTES + REFERENCE_BYTES * len(delta.parts)
 
 
 class ResendBuffer:

@@ -20,8 +20,7 @@ from ..protocol.start_methods import (
     FunctionStart,
     StartMethod,
 )
-from .payload import escape_surrogates
-from .secret_masks import SecretMask
+from .payload import SecretMask, escape_surrogates
 
 #: Has a `CommandStart` as JSON, from whoever starts a program as an agent.
 START_VARIABLE: Final = "AGENTSTEPPER_START"

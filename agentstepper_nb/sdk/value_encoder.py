@@ -68,6 +68,24 @@ class EncodedValue:
     hook_results: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     hook_failures: dict[tuple[type, type], str] = field(default_factory=dict)
 
+    def is_json(self) -> bool:
+        """Whether the value is of JSON's own types throughout; none of its own code is called."""
+        return _is_json(self.value, self.json)
+
+
+def _is_json(value: Any, shown: Any) -> bool:
+    kind = type(value)
+    if kind is dict:
+        alike = type(shown) is dict and len(shown) == len(value)
+        return alike and all(
+            type(key) is str and key in shown and _is_json(item, shown[key])
+            for key, item in value.items()
+        )
+    if kind is list or kind is tuple:
+        alike = type(shown) is list and len(shown) == len(value)
+        return alike and all(map(_is_json, value, shown))
+    return kind in (str, int, float, bool, type(None)) and kind is type(shown)
+
 
 def encode_value(
     value: Any,

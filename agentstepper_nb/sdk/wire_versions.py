@@ -33,14 +33,8 @@ from ..protocol.inspection import InspectHaltPoint
 from ..protocol.query_samples import RequestSample
 from ..protocol.v1 import agent as v1
 from ..protocol.v1.commits import dump_commit
-from .send_queue import (
-    DeltaMessage,
-    MessageBatch,
-    PendingFutures,
-    QueueItem,
-    split_message,
-    waits_for_answer,
-)
+from .delta_messages import DeltaMessage, split_message
+from .send_queue import MessageBatch, PendingFutures, QueueItem, waits_for_answer
 
 _TOO_LARGE: Final = (
     "This message has {:.1f} MiB, and a Core of version 1 closes the connection above 1 MiB. Pass "

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from .scope_creation import propagate_to_threads
+from .scopes import propagate_to_threads
 
 #: Has a `WorkspaceRedirect` for a process that is started as a fork, and for those that it starts.
 WORKSPACE_VARIABLE: Final = "AGENTSTEPPER_FORK_WORKSPACE"

@@ -18,7 +18,7 @@ _WILDCARD_HOSTS = {"", "*", "0.0.0.0", "::", "localhost"}
 
 
 def find_agent_url(server: ServerApp) -> str | None:
-    """Where an agent on this machine connects; None where only a UNIX socket listens."""
+    """Find the URL for agents on this machine; None where only a UNIX socket listens."""
     if server.sock:
         return None
     scheme = "wss" if server.certfile else "ws"

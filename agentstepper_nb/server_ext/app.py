@@ -260,7 +260,7 @@ class AgentStepperExtension(ExtensionApp):
 
     @cached_property
     def tokens(self) -> discover.CoreTokens:
-        """What agents, programs that control, and workers present."""
+        """The tokens of agents, control programs and workers."""
         given = discover.CoreTokens(self.agent_token, self.control_token, self.worker_token)
         return discover.load_core_tokens(self._folder_and_lock[0], given)
 

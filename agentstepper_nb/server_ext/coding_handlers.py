@@ -27,7 +27,7 @@ CONTROL_HEADER: Final = "X-AgentStepper-Control-Token"
 
 
 class CodingHandler(RestHandler):
-    """What the handlers of coding sessions share."""
+    """The base class of the coding session handlers."""
 
     def initialize(  # type: ignore[override]
         self,

@@ -1,4 +1,4 @@
-"""What every handler answers when it refuses: `{"code": …, "message": …}`, at times with a `field`."""
+"""The error answer of every handler: `{"code": …, "message": …}`, at times with a `field`."""
 
 from __future__ import annotations
 

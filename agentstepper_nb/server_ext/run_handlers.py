@@ -15,7 +15,7 @@ from tornado.web import authenticated
 
 from ..errors import CommandError, DamagedRunError, ProtocolError
 from ..hub import Hub, pagination
-from ..hub.view_queries import read_whole_run
+from ..hub.view_commands import read_whole_run
 from ..protocol.data_model import Run
 from ..protocol.field_types import Count
 from ..protocol.run_changes import Format, Tags
@@ -56,7 +56,7 @@ class RunFileBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RestHandler(JsonErrorHandler, APIHandler):
-    """What the handlers of runs share.
+    """The base class of the run handlers.
 
     Who may execute may control: one right for the sockets and for here.
     """

@@ -28,7 +28,7 @@ StructT = TypeVar("StructT", bound=Struct)
 
 
 class RuntimeHandler(RestHandler):
-    """What the handlers of agents, actions and conversations share."""
+    """The base class of the handlers of agents, actions and conversations."""
 
     def initialize(  # type: ignore[override]
         self, hub: Hub, max_message_bytes: int, runtime: Runtime

@@ -6,6 +6,9 @@ import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.helpers.forked_python import start_python
 
 #: Seconds that it may take to end.
 TIMEOUT_S = 60
@@ -22,6 +25,7 @@ class ServeProcess:
         command: A program and its arguments, or lines for a shell.
         environment: Its environment; this process's where none is given.
         stderr: Where its error output goes: a pipe that `stop` reads; None: where this process's does.
+        is_forked: Whether it is forked from a process with its imports, where nothing is measured.
 
     Attributes:
         agents: Where agents reach it.
@@ -33,14 +37,16 @@ class ServeProcess:
         command: str | Sequence[str],
         environment: Mapping[str, str] | None = None,
         stderr: int | None = subprocess.PIPE,
+        *,
+        is_forked: bool = False,
     ) -> None:
-        self.process = subprocess.Popen(
-            command,
-            shell=isinstance(command, str),
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
+        streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": stderr, "text": True}
+        self.process: subprocess.Popen[str] = (
+            subprocess.Popen(command, shell=True, env=environment, **streams)
+            if isinstance(command, str)
+            else (start_python if is_forked else subprocess.Popen)(
+                command, env=environment, **streams
+            )
         )
         assert self.process.stdout
         self.agents = self._url(self.process.stdout.readline())

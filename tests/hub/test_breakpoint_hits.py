@@ -44,7 +44,7 @@ from agentstepper_nb.store import MemoryStore
 from tests.helpers.loops import settle
 from tests.hub.harness import Json, ScriptedAgent, open_hub
 
-RUNS: Final = 40
+RUNS: Final = 20
 MANY_RUNS: Final = 1000
 STEPS: Final = 24
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.hub import view_inspections
+from agentstepper_nb.hub.agent_questions import AgentQuestions
 from agentstepper_nb.hub.connection import AccessRights
-from agentstepper_nb.hub.halt_inspections import PendingInspections
 from agentstepper_nb.protocol.inspection import GetStack, InspectHaltPoint, StackRequest
 from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import AgentV2
@@ -133,11 +133,11 @@ def test_who_has_no_right_to_it(
 
 
 async def test_an_agent_that_does_not_answer_in_time() -> None:
-    sent: list[InspectHaltPoint] = []
-    pending = PendingInspections(lambda: "q", sent.append, timeout_s=0.01)
+    sent: list[Any] = []
+    questions = AgentQuestions(lambda: "q", sent.append, timeout_s=0.01)
     with pytest.raises(ValueError, match="didn't answer within"):
-        await pending.request("b", StackRequest())
-    assert [message.halt_point for message in sent] == ["b"]
+        await questions.inspect("b", StackRequest())
+    assert [(type(message), message.halt_point) for message in sent] == [(InspectHaltPoint, "b")]
 
 
 def test_a_view_of_version_1_has_no_word_for_it(socket_harness: SocketHarness) -> None:

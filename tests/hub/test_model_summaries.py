@@ -19,12 +19,13 @@ from agentstepper_nb.hub.rate_limit import RateLimits
 from agentstepper_nb.protocol.data_model import Commit, EventSide
 from agentstepper_nb.protocol.records import HaltPointSaved
 from agentstepper_nb.store import MemoryStore, open_store
+from tests.helpers.sampling import select_sample
 from tests.hub.summary_model import HubHarness
 
 Open = Callable[..., Any]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=select_sample(["memory", "sqlite"], "sqlite"))
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
     @asynccontextmanager
     async def opened(pace: RateLimits = RateLimits(burst=1000)) -> AsyncIterator[HubHarness]:  # noqa: B008

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.hub import view_samples
+from agentstepper_nb.hub.agent_questions import AgentQuestions
 from agentstepper_nb.hub.connection import AccessRights
-from agentstepper_nb.hub.halt_samples import PendingSamples
 from agentstepper_nb.protocol.query_samples import RequestSample
 from tests.hub.conftest import SocketHarness
 from tests.hub.socket_agents import AgentV2
@@ -132,8 +132,8 @@ def test_who_may_only_watch_asks_no_model(socket_harness: SocketHarness) -> None
 
 
 async def test_a_model_that_does_not_answer_in_time() -> None:
-    sent: list[RequestSample] = []
-    pending = PendingSamples(lambda: "q", sent.append, timeout_s=0.01)
+    sent: list[Any] = []
+    questions = AgentQuestions(lambda: "q", sent.append, timeout_s=0.01)
     with pytest.raises(ValueError, match="didn't answer within"):
-        await pending.request("b", None)
-    assert [message.halt_point for message in sent] == ["b"]
+        await questions.sample("b", None)
+    assert [(type(message), message.halt_point) for message in sent] == [(RequestSample, "b")]

@@ -19,6 +19,7 @@ from agentstepper_nb.discover import CoreTokens
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.hub.access import is_loopback
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
+from tests.helpers.forked_python import fork_programs
 from tests.hub.conftest import SocketHarness
 
 NO_TOKEN: dict[str, str] = {}
@@ -229,7 +230,7 @@ def test_an_agent_of_ours_without_a_token_speaks_version_1(
         str(tmp_path / "ws"),
     ]
     ui = socket_harness.ui(2)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
+    with fork_programs(), subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
         run = ui.find_run("A")
         while agent.poll() is None and ui.runs[run]["state"] != "idle":
             if ui.pending(run):

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import httpx2
+import pytest
 from anthropic import Anthropic, AsyncAnthropic
 from openai import AsyncOpenAI, OpenAI
 
@@ -106,16 +107,27 @@ _CALLS: dict[tuple[str, bool], tuple[Callable[[Any, str], Any], Callable[[Any], 
     ("messages", True): (_messages(True), _read_message_event),
 }
 
+#: The clients that each run asks by: together each API, its streams, and each client of each library.
+_IN_EACH_RUN = (
+    ClientMode("chat", is_async=False, is_streamed=True, library=httpx),
+    ClientMode("chat", is_async=True, is_streamed=False, library=httpx),
+    ClientMode("responses", is_async=False, is_streamed=True),
+    ClientMode("messages", is_async=True, is_streamed=True),
+)
+
 CLIENT_MODES = [
-    *(
-        ClientMode(api, is_async, is_streamed)
-        for api in ("chat", "responses", "messages")
-        for is_async in (False, True)
-        for is_streamed in (False, True)
-    ),
-    *(
-        ClientMode("chat", is_async, is_streamed, httpx)
-        for is_async in (False, True)
-        for is_streamed in (False, True)
-    ),
+    pytest.param(mode, id=str(mode), marks=() if mode in _IN_EACH_RUN else pytest.mark.soak)
+    for mode in (
+        *(
+            ClientMode(api, is_async, is_streamed)
+            for api in ("chat", "responses", "messages")
+            for is_async in (False, True)
+            for is_streamed in (False, True)
+        ),
+        *(
+            ClientMode("chat", is_async, is_streamed, httpx)
+            for is_async in (False, True)
+            for is_streamed in (False, True)
+        ),
+    )
 ]

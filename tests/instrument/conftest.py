@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -14,6 +17,8 @@ import pytest
 from agentstepper_nb import AgentStepper, AgentStepperCore, instrument
 from agentstepper_nb.instrument.proxy import HeartbeatTimes, ModelProxy
 from agentstepper_nb.models.scripted import Script, ScriptedServer, ScriptRule, always, say
+from tests.helpers.cheap_starts import cheap_starts  # noqa: F401
+from tests.helpers.forked_python import fork_programs
 from tests.instrument.queries import TEXT
 from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
@@ -95,3 +100,39 @@ def serve(dbg: AgentStepper) -> Serve:
         thread.join()
 
     return serve
+
+
+#: Begins a command.
+Run = Callable[..., Future[subprocess.CompletedProcess[str]]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, pool: ThreadPoolExecutor) -> Run:
+    """Begins `agentstepper ...` or `python FILE`, whose outcome is there once it has ended."""
+
+    def run(*words: str, **environment: str) -> Future[subprocess.CompletedProcess[str]]:
+        script = [str(Path(sys.executable).with_name("agentstepper"))]
+        with fork_programs("agentstepper_nb.cli.run", "agentstepper_nb.cli.proxy"):
+            process = subprocess.Popen(
+                [sys.executable, *(script if words[0] == "agentstepper" else []), *words[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                cwd=tmp_path,
+                env={**os.environ, **environment},
+            )
+        return pool.submit(complete, process)
+
+    return run
+
+
+def complete(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+    """Wait for a program's end."""
+    with process:
+        try:
+            out, errors = process.communicate(timeout=TIMEOUT_S)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(process.args, process.returncode, out, errors)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.instrument.agent_scope import call_agent, open_agent
-from agentstepper_nb.sdk import scope_creation
+from agentstepper_nb.sdk import scopes
 from agentstepper_nb.sdk.scopes import (
     Scope,
     enter_scope,
@@ -27,7 +27,7 @@ MAIN = ("agent:main:1",)
 
 @pytest.fixture(autouse=True)
 def root() -> Iterator[Scope]:
-    scope_creation.wrap_creation()
+    scopes.wrap_creation()
     scope = Scope()
     with enter_scope(scope):
         yield scope
@@ -192,9 +192,9 @@ def test_what_only_waits_gets_no_number(monkeypatch: pytest.MonkeyPatch) -> None
         async def wait_async(self) -> tuple[str, ...]:
             return path()
 
-    monkeypatch.setattr(scope_creation, "_unnumbered", set())
-    scope_creation.skip_numbering(Queue.wait)
-    scope_creation.skip_numbering(Queue.wait_async)
+    monkeypatch.setattr(scopes, "_unnumbered", set())
+    scopes.skip_numbering(Queue.wait)
+    scopes.skip_numbering(Queue.wait_async)
 
     async def create() -> Any:
         tasks = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,18 +13,20 @@ from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.models.scripted import ScriptedServer
 from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from tests.helpers.core_announcement import announce_core
+from tests.instrument.conftest import Run
 from tests.instrument.queries import TEXT
 from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
-COMMAND = [sys.executable, "-m", "agentstepper_nb", "run"]
-#: An agent as its author wrote it.
+#: The words before the program's.
+COMMAND = ("agentstepper", "run", "--", sys.executable)
+ON_TERMINAL = ("-m", "agentstepper_nb", "run", "--", sys.executable)
+#: An agent as its author wrote it; a vendor's client takes a second to import.
 AGENT = """
-import sys
-from openai import OpenAI
-client = OpenAI(base_url=sys.argv[1], api_key="any")
-answer = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hello"}])
-print(answer.choices[0].message.content)
+import sys, httpx
+body = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+answer = httpx.post(sys.argv[1] + "/chat/completions", json=body, timeout=60).json()
+print(answer["choices"][0]["message"]["content"])
 """
 #: The same, ended by an exception by which LangGraph waits for a person, or by a bug.
 SIGNAL = """
@@ -57,20 +58,10 @@ def agent(tmp_path: Path) -> Path:
     return file
 
 
-def run(*words: str, **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        words,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
-    )
-
-
 def test_a_programs_query_halts_under_run(
-    announced: None, agent: Path, server: ScriptedServer, person: LiveView
+    announced: None, agent: Path, server: ScriptedServer, person: LiveView, run: Run
 ) -> None:
-    program = run(*COMMAND, "--", sys.executable, str(agent), server.base_url)
+    program = run(*COMMAND, str(agent), server.base_url)
     prompt = person.wait_until_halted()
     row = next(row for row in person.list_rows() if row.id == prompt)
     assert row.kind is EventKind.LLM_QUERY
@@ -80,8 +71,8 @@ def test_a_programs_query_halts_under_run(
     body = person.get_data(next(row for row in person.list_rows() if row.id == reached))
     body["choices"][0]["message"]["content"] = "edited"
     person.step(body)
-    out, err = program.communicate(timeout=TIMEOUT_S)
-    assert (out, err, program.returncode) == ("edited\n", "", 0)
+    ended = program.result(TIMEOUT_S)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("edited\n", "", 0)
     assert person.wait_until_ended().ending is RunEnding.FINISHED
 
 
@@ -97,86 +88,91 @@ def test_a_frameworks_own_end_is_no_crash(
     agent: Path,
     server: ScriptedServer,
     person: LiveView,
+    run: Run,
 ) -> None:
     agent.write_text(AGENT + last)
-    program = run(*COMMAND, "--", sys.executable, str(agent), server.base_url)
+    program = run(*COMMAND, str(agent), server.base_url)
     person.step()
     person.step()
-    program.communicate(timeout=TIMEOUT_S)
-    assert program.returncode == 1
+    assert program.result(TIMEOUT_S).returncode == 1
     assert person.wait_until_ended().ending is ending
 
 
 def test_no_attach_leaves_the_program_alone(
-    announced: None, agent: Path, server: ScriptedServer
+    announced: None, agent: Path, server: ScriptedServer, run: Run
 ) -> None:
-    program = run(*COMMAND, "--no-attach", "--", sys.executable, str(agent), server.base_url)
-    out, err = program.communicate(timeout=TIMEOUT_S)
-    assert (out, err) == (f"{TEXT}\n", "")
+    command, name, *words = COMMAND
+    ended = run(command, name, "--no-attach", *words, str(agent), server.base_url).result(TIMEOUT_S)
+    assert (ended.stdout, ended.stderr) == (f"{TEXT}\n", "")
 
 
 def test_another_sitecustomize_runs_too(
-    announced: None, agent: Path, server: ScriptedServer, person: LiveView, tmp_path: Path
+    announced: None,
+    agent: Path,
+    server: ScriptedServer,
+    person: LiveView,
+    run: Run,
+    tmp_path: Path,
 ) -> None:
     site = tmp_path / "site"
     site.mkdir()
     (site / "sitecustomize.py").write_text(CUSTOMIZED)
-    program = run(*COMMAND, "--", sys.executable, str(agent), server.base_url, PYTHONPATH=str(site))
+    program = run(*COMMAND, str(agent), server.base_url, PYTHONPATH=str(site))
     person.step()
     person.step()
-    out, _ = program.communicate(timeout=TIMEOUT_S)
-    assert out.splitlines() == ["customized", TEXT]
+    assert program.result(TIMEOUT_S).stdout.splitlines() == ["customized", TEXT]
 
 
 def test_a_python_without_this_package_says_so_once(
-    announced: None, agent: Path, tmp_path: Path
+    announced: None, run: Run, tmp_path: Path
 ) -> None:
     child = tmp_path / "parent.py"
     child.write_text("import subprocess, sys; subprocess.run([sys.executable, '-c', 'print(1)'])")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
     python = str(tmp_path / "bare" / "bin" / "python")
-    program = run(*COMMAND, "--", python, str(child), PYTHONPATH="")
-    out, err = program.communicate(timeout=TIMEOUT_S)
-    assert out == "1\n"
-    assert err.count("can't import agentstepper_nb") == 1
-    assert "Install agentstepper_nb there." in err
+    ended = run(*COMMAND[:-1], python, str(child), PYTHONPATH="").result(TIMEOUT_S)
+    assert ended.stdout == "1\n"
+    assert ended.stderr.count("can't import agentstepper_nb") == 1
+    assert "Install agentstepper_nb there." in ended.stderr
 
 
 def test_one_import_attaches_a_program(
     announced: None, server: ScriptedServer, person: LiveView
 ) -> None:
-    program = run(sys.executable, "-c", ATTACHED, server.base_url)
-    person.step()
-    person.step()
-    out, _ = program.communicate(timeout=TIMEOUT_S)
+    command = [sys.executable, "-c", ATTACHED, server.base_url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        person.step()
+        person.step()
+        out, _ = program.communicate(timeout=TIMEOUT_S)
     assert out == f"{TEXT}\n"
     assert person.wait_until_ended().program == "agent"
 
 
 def test_a_program_that_opens_a_run_has_one(
-    announced: None, server: ScriptedServer, person: LiveView
+    announced: None, agent: Path, server: ScriptedServer, person: LiveView, run: Run
 ) -> None:
     own = "import agentstepper_nb.auto, agentstepper_nb\nwith agentstepper_nb.AgentStepper('own'):"
-    code = own + AGENT.replace("\n", "\n    ")
-    program = run(sys.executable, "-c", code, server.base_url)
+    agent.write_text(own + AGENT.replace("\n", "\n    "))
+    program = run("python", str(agent), server.base_url)
     for _ in range(3):  # the start, the prompt, the answer
         person.step()
-    program.communicate(timeout=TIMEOUT_S)
+    program.result(TIMEOUT_S)
     person.wait_until_ended()
     assert [each.program for each in person.runs.values()] == ["own"]
 
 
-def test_without_a_core_the_program_runs_and_a_warning_says_so(server: ScriptedServer) -> None:
-    program = run(sys.executable, "-c", ATTACHED + AGENT, server.base_url)
-    out, err = program.communicate(timeout=TIMEOUT_S)
-    assert out == f"{TEXT}\n" * 2
-    assert err.count("This program runs without the debugger") == 1
+def test_without_a_core_the_program_runs_and_a_warning_says_so(
+    agent: Path, server: ScriptedServer, run: Run
+) -> None:
+    agent.write_text(ATTACHED + AGENT)
+    ended = run("python", str(agent), server.base_url).result(TIMEOUT_S)
+    assert ended.stdout == f"{TEXT}\n" * 2
+    assert ended.stderr.count("This program runs without the debugger") == 1
 
 
-def test_the_end_says_that_nothing_was_seen(announced: None, tmp_path: Path) -> None:
-    with pexpect.spawn(
-        COMMAND[0], [*COMMAND[1:], "--", sys.executable, "-c", "print('done')"], encoding="utf-8"
-    ) as terminal:
+def test_the_end_says_that_nothing_was_seen(announced: None) -> None:
+    words = [*ON_TERMINAL, "-c", "print('done')"]
+    with pexpect.spawn(sys.executable, words, encoding="utf-8") as terminal:
         terminal.expect("no LLM query of this program was seen", timeout=TIMEOUT_S)
         terminal.expect("neither httpx nor httpx2", timeout=TIMEOUT_S)
         terminal.expect("docs/guide/attach.md", timeout=TIMEOUT_S)
@@ -185,8 +181,8 @@ def test_the_end_says_that_nothing_was_seen(announced: None, tmp_path: Path) -> 
 def test_on_a_terminal_a_line_says_where_the_program_halts(
     announced: None, agent: Path, server: ScriptedServer, person: LiveView
 ) -> None:
-    words = [*COMMAND[1:], "--", sys.executable, str(agent), server.base_url]
-    with pexpect.spawn(COMMAND[0], words, encoding="utf-8", dimensions=(24, 200)) as terminal:
+    words = [*ON_TERMINAL, str(agent), server.base_url]
+    with pexpect.spawn(sys.executable, words, encoding="utf-8", dimensions=(24, 200)) as terminal:
         person.step()
         person.step()
         terminal.expect("agentstepper run: Halting at queries of httpx", timeout=TIMEOUT_S)
@@ -196,12 +192,11 @@ def test_on_a_terminal_a_line_says_where_the_program_halts(
 
 
 def test_disable_ends_the_run_that_was_opened(
-    announced: None, server: ScriptedServer, person: LiveView
+    announced: None, agent: Path, server: ScriptedServer, person: LiveView, run: Run
 ) -> None:
-    code = ATTACHED + "agentstepper_nb.auto.disable()" + AGENT
-    program = run(sys.executable, "-c", code, server.base_url)
+    agent.write_text(ATTACHED + "agentstepper_nb.auto.disable()" + AGENT)
+    program = run("python", str(agent), server.base_url)
     person.step()
     person.step()
-    out, _ = program.communicate(timeout=TIMEOUT_S)
-    assert out == f"{TEXT}\n" * 2
+    assert program.result(TIMEOUT_S).stdout == f"{TEXT}\n" * 2
     assert person.wait_until_ended().ending is RunEnding.FINISHED

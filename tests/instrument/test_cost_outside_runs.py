@@ -33,7 +33,7 @@ from agentstepper_nb.instrument.adapters import (
     openai_agents,
     smolagents,
 )
-from agentstepper_nb.sdk import scope_creation
+from agentstepper_nb.sdk import scopes
 from agentstepper_nb.sdk.base_stepper import find_current_stepper
 
 PACKAGE = str(Path(agentstepper_nb.__file__).parent)
@@ -185,7 +185,7 @@ def submit_job() -> None:
 def test_what_numbers_scopes_reads_one_context_variable(
     create: Callable[[], None], wrapper: str
 ) -> None:
-    scope_creation.wrap_creation()
+    scopes.wrap_creation()
     with count_entered(counts_scopes=True) as entered:
         contextvars.Context().run(create)
     hooks = {"_create_task", "_start_thread", "_submit"}

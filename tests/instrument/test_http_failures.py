@@ -60,7 +60,7 @@ def test_nothing_is_asked_after_stop(
     assert server.exchanges == []
 
 
-@pytest.mark.parametrize("client_mode", CLIENT_MODES, ids=str)
+@pytest.mark.parametrize("client_mode", CLIENT_MODES)
 def test_attempts_after_a_refusal_are_one_query(
     client_mode: ClientMode, dbg: AgentStepper, person: LiveView, pool: Pool
 ) -> None:

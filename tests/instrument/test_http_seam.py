@@ -46,7 +46,7 @@ from tests.sdk.scripted_core import TIMEOUT_S
 CLIENTS: Any = (httpx.Client, httpx.AsyncClient, httpx2.Client, httpx2.AsyncClient)
 
 
-@pytest.mark.parametrize("client_mode", CLIENT_MODES, ids=str)
+@pytest.mark.parametrize("client_mode", CLIENT_MODES)
 def test_prompt_and_answer_can_be_edited(
     client_mode: ClientMode,
     dbg: AgentStepper,
@@ -69,7 +69,7 @@ def test_prompt_and_answer_can_be_edited(
 # ---- what the client reads ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("client_mode", CLIENT_MODES, ids=str)
+@pytest.mark.parametrize("client_mode", CLIENT_MODES)
 def test_an_unedited_query_is_the_clients_own(
     client_mode: ClientMode, dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:

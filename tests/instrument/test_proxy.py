@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -34,7 +33,7 @@ from agentstepper_nb.models.scripted import (
 from agentstepper_nb.own_queries import mark_own_query
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide, RunEnding
 from tests.helpers.core_announcement import announce_core
-from tests.instrument.conftest import Serve
+from tests.instrument.conftest import Run, Serve
 from tests.instrument.queries import (
     MESSAGES,
     TEXT,
@@ -84,26 +83,19 @@ def ask_unseen(client: OpenAI) -> Any:
 
 
 def run_through_proxy(
-    server: ScriptedServer, *program: str, **environment: str
-) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "agentstepper_nb", "proxy", "--beat-after", "0.3"]
-    own = {"OPENAI_BASE_URL": server.base_url, **environment}
-    return subprocess.Popen(
-        [*command, "--beat-every", "0.3", "--", *program],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **own},
-    )
+    run: Run, server: ScriptedServer, *program: str, **environment: str
+) -> Future[subprocess.CompletedProcess[str]]:
+    command = ["agentstepper", "proxy", "--beat-after", "0.3", "--beat-every", "0.3", "--"]
+    return run(*command, *program, OPENAI_BASE_URL=server.base_url, **environment)
 
 
 def test_nodes_sdk_is_edited_and_waits_longer_than_its_timeout(
-    live: AgentStepperCore, server: ScriptedServer, person: LiveView
+    live: AgentStepperCore, server: ScriptedServer, person: LiveView, run: Run
 ) -> None:
     assert (NODE / ".installed").exists(), "Node's SDK isn't installed: run `make setup`."
     announce_core(live)
     modules = str(NODE / "node_modules")
-    program = run_through_proxy(server, "node", "-e", ASK_BY_NODE, NODE_PATH=modules)
+    program = run_through_proxy(run, server, "node", "-e", ASK_BY_NODE, NODE_PATH=modules)
     edit_text(person, "hello", "good day")
     pause = Event()
     person.wait_until_halted()
@@ -111,37 +103,39 @@ def test_nodes_sdk_is_edited_and_waits_longer_than_its_timeout(
     edit_text(person, TEXT, "edited")
     person.step()
     edit_text(person, TEXT, "streamed")
-    out, err = program.communicate(timeout=TIMEOUT_S)
-    assert (json.loads(out), err) == (["edited", "streamed"], "")
+    ended = program.result(TIMEOUT_S)
+    assert (json.loads(ended.stdout), ended.stderr) == (["edited", "streamed"], "")
     assert server.exchanges[0].json["messages"][0]["content"] == "good day"
     assert person.wait_until_ended().ending is RunEnding.FINISHED
     assert person.run.program == "node"
 
 
-def test_curl_is_edited(live: AgentStepperCore, server: ScriptedServer, person: LiveView) -> None:
+def test_curl_is_edited(
+    live: AgentStepperCore, server: ScriptedServer, person: LiveView, run: Run
+) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl isn't installed")
     announce_core(live)
-    program = run_through_proxy(server, "sh", "-c", ASK_BY_CURL)
+    program = run_through_proxy(run, server, "sh", "-c", ASK_BY_CURL)
     person.step()
     edit_text(person, TEXT, "edited")
-    out, _ = program.communicate(timeout=TIMEOUT_S)
+    out = program.result(TIMEOUT_S).stdout
     assert json.loads(out)["choices"][0]["message"]["content"] == "edited"
 
 
-def test_the_programs_exit_code_is_its_own(live: AgentStepperCore, server: ScriptedServer) -> None:
+def test_the_programs_exit_code_is_its_own(
+    live: AgentStepperCore, server: ScriptedServer, run: Run
+) -> None:
     announce_core(live)
-    program = run_through_proxy(server, sys.executable, "-c", "raise SystemExit(7)")
-    program.communicate(timeout=TIMEOUT_S)
-    assert program.returncode == 7
+    program = run_through_proxy(run, server, "sh", "-c", "exit 7")
+    assert program.result(TIMEOUT_S).returncode == 7
 
 
-def test_no_such_program(live: AgentStepperCore, server: ScriptedServer) -> None:
+def test_no_such_program(live: AgentStepperCore, server: ScriptedServer, run: Run) -> None:
     announce_core(live)
-    program = run_through_proxy(server, "no-such-program")
-    _, err = program.communicate(timeout=TIMEOUT_S)
-    assert program.returncode == 127
-    assert "no-such-program can't be run" in err
+    ended = run_through_proxy(run, server, "no-such-program").result(TIMEOUT_S)
+    assert ended.returncode == 127
+    assert "no-such-program can't be run" in ended.stderr
 
 
 # ---- the proxy itself --------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def stick(person: LiveView, old: str, new: str) -> None:
     person.step(revision=2)
 
 
-@pytest.mark.parametrize("client_mode", CLIENT_MODES, ids=str)
+@pytest.mark.parametrize("client_mode", CLIENT_MODES)
 def test_a_sticky_edit_is_made_again(
     client_mode: ClientMode, dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
 ) -> None:

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.helpers.forked_python import fork_programs
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 PRELUDE = """
@@ -20,13 +21,14 @@ PORT = int(sys.argv[1])
 @contextmanager
 def agent(core: ScriptedCore, program: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Run a program; `PORT` is the Core's. It is killed where the test leaves it running."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", PRELUDE + textwrap.dedent(program), str(core.port), *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    with fork_programs():
+        process = subprocess.Popen(
+            [sys.executable, "-c", PRELUDE + textwrap.dedent(program), str(core.port), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
     try:
         yield process
     finally:

@@ -31,13 +31,8 @@ from agentstepper_nb.protocol.delta_decoding import decode_contents
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder, EncodedContent
 from agentstepper_nb.sdk.agent_protocol import AgentProtocol
 from agentstepper_nb.sdk.connection_state import DEFAULT_LINK_LIMITS, LinkLimits
-from agentstepper_nb.sdk.send_queue import (
-    DeltaMessage,
-    MessageBatch,
-    PendingFutures,
-    ResendBuffer,
-    split_message,
-)
+from agentstepper_nb.sdk.delta_messages import DeltaMessage, split_message
+from agentstepper_nb.sdk.send_queue import MessageBatch, PendingFutures, ResendBuffer
 from agentstepper_nb.sdk.wire_versions import WireVersion1, WireVersion2
 from tests.sdk.both_steppers import both, run
 from tests.sdk.person import LiveView

@@ -14,7 +14,7 @@ from agentstepper_nb import AgentStopped, InjectedError, NotJSONError, ToolDenie
 from agentstepper_nb.protocol.agent import Bye, EventBegun
 from agentstepper_nb.protocol.answers import Answer, DenyAnswer, RaiseAnswer, StopAnswer
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide, RunEnding, Usage
-from agentstepper_nb.sdk.source_locations import format_agent_frames
+from agentstepper_nb.sdk.agent_frames import format_agent_frames
 from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import START, STEP, ScriptedAnswers, ScriptedCore, make_edit_answer
 

@@ -128,7 +128,7 @@ def test_validators_run_once_for_an_edit(
     assert runs == [1, 2]
 
 
-@both
+@pytest.mark.parametrize("stepper_kind", select_sample(["sync", "async"], "sync"))
 @pytest.mark.parametrize(
     "name", select_sample(HOSTILE, *HOSTILE.keys() - {"a text of escapes", "a large text"})
 )

@@ -11,9 +11,11 @@ from agentstepper_nb import AgentStopped, ConnectionLostError
 from agentstepper_nb.protocol.agent import EventBegun, HaltPointReached, Withdraw
 from agentstepper_nb.protocol.answers import ResumeAnswer, SkipAnswer, StopAnswer
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, Usage
+from agentstepper_nb.sdk.cost_estimates import find_usage
 from agentstepper_nb.sdk.flow_effects import AwaitAnswerEffect, FlushEffect, SendEffect
 from agentstepper_nb.sdk.halt_flow import HaltFlow
-from agentstepper_nb.sdk.payload import PayloadEncoder, find_model, find_usage
+from agentstepper_nb.sdk.payload import PayloadEncoder, find_model
+from agentstepper_nb.sdk.record_payloads import pack_failure
 from agentstepper_nb.sdk.run_events import find_innermost_event
 
 LLM = EventKind.LLM_QUERY
@@ -157,9 +159,9 @@ def test_a_failure_s_text(flow: HaltFlow) -> None:
         def __str__(self) -> str:
             raise ValueError
 
-    packer = PayloadEncoder()
-    assert packer.failure(Odd()).message == "(its text can't be made)"
-    assert packer.failure(ValueError("x" * 20_000)).message.endswith("x…")
-    assert packer.failure(ConnectionLostError("m")).type == (
+    encoder = PayloadEncoder()
+    assert pack_failure(encoder, Odd()).message == "(its text can't be made)"
+    assert pack_failure(encoder, ValueError("x" * 20_000)).message.endswith("x…")
+    assert pack_failure(encoder, ConnectionLostError("m")).type == (
         "agentstepper_nb.errors.ConnectionLostError"
     )

@@ -330,8 +330,7 @@ def test_an_async_agents_stack_is_taken_before_its_await(
         ) as dbg:
             task = asyncio.create_task(query_async(dbg, {"deep": 1}), name="the task")
             await task
-            halted = dbg._current_session().link._questions._inspector.halted
-            frames_kept.append(len(halted._halted))
+            frames_kept.append(len(dbg._current_session().link._questions._halted))
 
     working = pool.submit(asyncio.run, main())
     person.wait_until_halted()

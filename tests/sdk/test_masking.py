@@ -8,8 +8,8 @@ import pytest
 
 from agentstepper_nb.protocol.data_model import ChangeKind, Commit, FileBody, FileChange
 from agentstepper_nb.sdk.json_text import map_strings
-from agentstepper_nb.sdk.payload import PayloadEncoder
-from agentstepper_nb.sdk.secret_masks import SecretMask, make_restorer
+from agentstepper_nb.sdk.payload import PayloadEncoder, SecretMask, make_restorer
+from agentstepper_nb.sdk.record_payloads import pack_commit
 from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import ResumeAnswer, ScriptedCore, make_edit_answer
 
@@ -206,7 +206,7 @@ def commit(*contents: str) -> Commit:
 
 
 def test_a_commit_is_masked() -> None:
-    packed = PayloadEncoder().commit(commit(f"key = {SECRET}\n"))
+    packed = pack_commit(PayloadEncoder(), commit(f"key = {SECRET}\n"))
     assert packed.title == "Add [masked MY_API_KEY]"
     assert packed.changes[0].body == FileBody(content="key = [masked MY_API_KEY]\n")
     assert packed.id == "a" * 40
@@ -218,12 +218,12 @@ def test_a_commit_is_redacted() -> None:
         value["changes"] = [c for c in value["changes"] if c["path"] != "0.txt"]
         return value
 
-    packed = PayloadEncoder(redact).commit(commit("private", "public"))
+    packed = pack_commit(PayloadEncoder(redact), commit("private", "public"))
     assert [change.path for change in packed.changes] == ["1.txt"]
 
 
 def test_a_commit_that_is_too_large_loses_its_largest_contents() -> None:
-    packed = PayloadEncoder().commit(commit("small", "x" * (65 * 1024 * 1024), "small too"))
+    packed = pack_commit(PayloadEncoder(), commit("small", "x" * (65 * 1024 * 1024), "small too"))
     bodies = [change.body.content if change.body else None for change in packed.changes]
     assert bodies == ["small", None, "small too"]
     assert packed.changes[1].size == 65 * 1024 * 1024

@@ -14,7 +14,7 @@ import pytest
 
 from agentstepper_nb.protocol.data_model import AnswerKind, RunEnding, RunState
 from tests.helpers.serve_process import ServeProcess
-from tests.sdk.both_steppers import both, run
+from tests.sdk.both_steppers import run
 from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
@@ -61,8 +61,15 @@ async def scenario(dbg: Any) -> list[Any]:
     return [prompt, await dbg.end_llm_query_breakpoint("r")]
 
 
-@both
-@pytest.mark.parametrize("elsewhere", [False, True], ids=["the same port", "another port"])
+@pytest.mark.parametrize(
+    ("stepper_kind", "elsewhere"),
+    [
+        pytest.param("sync", False, id="sync on the same port"),
+        pytest.param("async", True, id="async on another port"),
+        pytest.param("sync", True, id="sync on another port", marks=pytest.mark.soak),
+        pytest.param("async", False, id="async on the same port", marks=pytest.mark.soak),
+    ],
+)
 def test_a_halted_agent_is_still_halted_with_its_edit(
     core_process: CoreProcess, stepper_kind: str, elsewhere: bool
 ) -> None:

@@ -83,10 +83,28 @@ async def wrapped(dbg: Any, write: Callable[[], None]) -> None:
 
 #: Between two `methods` nobody hears of an exception.
 FORMS = [block, methods, event, function, coroutine, generator, async_generator, wrapped]
+#: Those that each run tries with the asynchronous AgentStepper; the others it tries with the other.
+ASYNC_FORMS = [methods, coroutine, async_generator, wrapped]
 
 
-@both
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+def each_form(*forms: Form) -> pytest.MarkDecorator:
+    """Try forms with both AgentSteppers, each time with one of them."""
+    return pytest.mark.parametrize(
+        ("stepper_kind", "form"),
+        [
+            pytest.param(
+                kind,
+                form,
+                id=f"{form.__name__} {kind}",
+                marks=() if (kind == "async") == (form in ASYNC_FORMS) else pytest.mark.soak,
+            )
+            for form in forms
+            for kind in ("sync", "async")
+        ],
+    )
+
+
+@each_form(*FORMS)
 def test_each_form_of_a_tool(
     stepper_kind: str, form: Form, core: ScriptedCore, folder: Path
 ) -> None:
@@ -106,10 +124,7 @@ def test_each_form_of_a_tool(
     assert sorted(path.name for path in folder.iterdir()) == ["new.txt", "old.txt"]
 
 
-@both
-@pytest.mark.parametrize(
-    "form", [form for form in FORMS if form is not methods], ids=lambda form: form.__name__
-)
+@each_form(*(form for form in FORMS if form is not methods))
 def test_a_tool_that_fails_has_changed_files_all_the_same(
     stepper_kind: str, form: Form, core: ScriptedCore, folder: Path
 ) -> None:

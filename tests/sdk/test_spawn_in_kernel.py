@@ -12,6 +12,7 @@ import pytest
 
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.protocol.data_model import RunEnding
+from tests.helpers.sampling import select_sample
 from tests.sdk.person import LiveView
 from tests.widgets.kernel import TIMEOUT_S, Kernel
 
@@ -70,7 +71,7 @@ def test_output_stands_below_the_cell_that_spawned(kernel: Kernel) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's end")
-@pytest.mark.parametrize("how", ["restart", "kill -9"])
+@pytest.mark.parametrize("how", select_sample(["restart", "kill -9"], "kill -9"))
 def test_a_kernel_leaves_no_child_at_a_breakpoint(
     kernel: Kernel, person: LiveView, how: str
 ) -> None:

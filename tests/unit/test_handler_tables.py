@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.core import run_state
 from agentstepper_nb.core.breakpoints import conditions
-from agentstepper_nb.hub import view_actions, view_queries, views_v2
+from agentstepper_nb.hub import view_actions, view_commands, views_v2
 from agentstepper_nb.protocol.records import (
     BreakpointDeleted,
     BreakpointSaved,
@@ -55,7 +55,7 @@ TABLES: Final[list[tuple[str, Handlers, frozenset[type]]]] = [
     ("search", index.RECORD_HANDLERS, RECORDS - FOR_A_RESTART - {HaltPointAnswered}),
     ("queue", run_protocol.ITEM_HANDLERS, frozenset(get_args(send_queue.QueueItem))),
     ("view", {**views_v2.NOTIFIERS, **views_v2.CONTENT_NOTIFIERS}, RECORDS - AS_ROWS),
-    ("reads", view_queries.QUERY_HANDLERS, frozenset(get_args(view_queries.ViewQuery))),
+    ("reads", view_commands.QUERY_HANDLERS, frozenset(get_args(view_commands.ViewQuery))),
     ("actions", view_actions.ACTION_HANDLERS, frozenset(get_args(view_actions.Action))),
 ]
 BY_NAME: Final = [pytest.param(*table, id=name) for name, *table in TABLES]
@@ -80,7 +80,7 @@ def test_a_handler_takes_its_type(handlers: Handlers) -> None:
 
 
 def test_a_task_takes_the_commands_that_it_does() -> None:
-    assert views_v2.TASKS.keys() > frozenset(get_args(view_queries.ViewQuery))
+    assert views_v2.TASKS.keys() > frozenset(get_args(view_commands.ViewQuery))
     for kind, task in views_v2.TASKS.items():
         taken = get_type_hints(task)["command"]
         assert kind in (get_args(taken) or (taken,)), task

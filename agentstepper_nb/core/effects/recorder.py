@@ -46,10 +46,6 @@ class EffectRecorder:
         """A run has ended."""
         self._trackers.pop(run_id, None)
 
-    def needs_history(self, run_id: str) -> bool:
-        """Whether nobody here knows what a live run did before: it began under another Core."""
-        return run_id not in self._trackers
-
     def restore_history(self, run: Run, history: RunHistory | None) -> None:
         """Learn what a live run did before.
 

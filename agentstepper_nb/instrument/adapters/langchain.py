@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from ...protocol.data_model import AgentLabel
-from ...sdk.scope_creation import skip_numbering
-from ...sdk.scopes import add_label_source
+from ...sdk.run_events import add_label_source
+from ...sdk.scopes import skip_numbering
 from ..agent_scope import call_agent
 from ..current_run import find_run
 from ..patches import Patches

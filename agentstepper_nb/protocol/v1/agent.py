@@ -88,12 +88,12 @@ class _Custom(Struct, forbid_unknown_fields=True):
 
 
 def dump_kind(kind: EventKind, name: str | None, data: Raw) -> tuple[str, Raw]:
-    """How an event says what it is: its type and its data.
+    """Encode an event's kind as its type and its data on the wire.
 
     Args:
-        kind: What it is.
+        kind: The event's kind.
         name: A custom event's type.
-        data: Its own data, which custom events don't have.
+        data: The event's own data, which custom events don't have.
     """
     if kind is EventKind.CUSTOM and name:
         return EventKind.TOOL_INVOCATION.name, Raw(msgspec.json.encode(_Custom(name)))
@@ -101,11 +101,11 @@ def dump_kind(kind: EventKind, name: str | None, data: Raw) -> tuple[str, Raw]:
 
 
 def load_kind(type: str, data: Raw) -> tuple[EventKind | None, str | None]:
-    """What an event is, and a custom event's type; None where the type is unknown here.
+    """Read an event's kind, and a custom event's type; the kind is None where the type is unknown.
 
     Args:
-        type: As the wire says it.
-        data: The event's.
+        type: The event's type on the wire.
+        data: The event's data on the wire.
     """
     kind = EVENT_TYPES.get(type)
     if kind is EventKind.TOOL_INVOCATION and data != JSON_NULL:
@@ -222,7 +222,7 @@ _CONTENTS: Final = frozenset({"data", "original_data", "modified_data"})
 
 
 def to_convertible(value: Any) -> Any:
-    """What the lenient parser read, made ready for `msgspec.convert`.
+    """Prepare a value that the lenient parser read for `msgspec.convert`.
 
     Contents become JSON text again; in all else, half a surrogate pair becomes a replacement character,
     as UTF-8 can't carry it.
@@ -253,7 +253,7 @@ def dump_json(value: Any) -> str:
 
 
 def is_strict(text: str) -> bool:
-    """Whether every JSON parser takes this text (NaN and Infinity are Python's own)."""
+    """Whether every JSON parser accepts this text (NaN and Infinity are Python's own)."""
     try:
         msgspec.json.decode(text, type=Raw)
     except (msgspec.DecodeError, RecursionError):

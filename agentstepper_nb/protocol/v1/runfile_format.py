@@ -1,4 +1,4 @@
-"""How a `.run` file is packed, base64(zlib(JSON)), and unpacked within bounds."""
+"""Pack a `.run` file, base64(zlib(JSON)), and unpack it within limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WHAT: Final = "The .run file"
 _CONTENTS_DEPTH: Final = 5
 _DEPTH: Final = 500
 _MARKS: Final = 4_000_000
-#: How a document begins, and nothing in base64.
+#: The begin of a JSON document, which no base64 text matches.
 _JSON: Final = re.compile(rb"\s*+\{")
 
 

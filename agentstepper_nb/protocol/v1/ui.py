@@ -35,7 +35,7 @@ AGENT_STATES: Final[dict[AgentActivity, str]] = {
     AgentActivity.FINISHED: "Agent finished...",
 }
 
-#: Who speaks to whom at the begin and at the end of an event. The agent is called Core there.
+#: Sender and receiver at the begin and at the end of an event. Version 1 names the agent Core.
 _ACTORS: Final[dict[tuple[EventKind, EventSide], tuple[str, str]]] = {
     (EventKind.LLM_QUERY, EventSide.BEGIN): ("Core", "LLM"),
     (EventKind.LLM_QUERY, EventSide.END): ("LLM", "Core"),
@@ -152,7 +152,7 @@ def decode_command(text: str) -> V1Command:
 
 
 def is_edit_command(text: str) -> bool:
-    """Whether a message is a command to edit, well-formed or not."""
+    """Whether a message is an edit command, well-formed or not."""
     try:
         return _envelope.decode(text).event == "update_msg_content"
     except _UNREADABLE:

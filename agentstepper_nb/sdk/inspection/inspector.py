@@ -25,12 +25,11 @@ from ...protocol.inspection import (
     VariablesPage,
     VariablesRequest,
 )
-from ..payload import PayloadEncoder, escape_surrogates
-from ..secret_masks import SecretMask
+from ..agent_frames import HaltedThread
+from ..payload import PayloadEncoder, SecretMask, escape_surrogates
 from . import expressions, frame_variables, pdb_entry
 from .bounded_calls import CallFailedError, CallTimedOutError, call_bounded
 from .frame_variables import UnknownVariableError
-from .halted_threads import HaltedThread, HaltedThreads
 from .secret_names import mask_assignments
 from .stack_frames import describe_stack
 from .value_children import Child
@@ -61,6 +60,7 @@ class HaltInspector:
     Args:
         encoder: Has the agent's `redact=`.
         is_allowed: Whether the agent lets a person look.
+        find_halted: Finds what waits at a halt point.
         send: Sends the answer.
         evaluation_timeout_s: Seconds that an expression has.
     """
@@ -69,12 +69,13 @@ class HaltInspector:
         self,
         encoder: PayloadEncoder,
         is_allowed: bool,
+        find_halted: Callable[[str], HaltedThread | None],
         send: Callable[[HaltPointInspected], None],
         evaluation_timeout_s: float = expressions.EVALUATION_TIMEOUT_S,
     ) -> None:
-        self.halted = HaltedThreads()
         self.is_allowed = is_allowed
         self._encoder = encoder
+        self._find_halted = find_halted
         self._send = send
         self._evaluation_timeout_s = evaluation_timeout_s
 
@@ -104,7 +105,7 @@ class HaltInspector:
     def _inspect(self, halt_point: str, what: InspectionRequest) -> InspectionResult:
         if not self.is_allowed:
             raise _refuse(SWITCHED_OFF)
-        halted = self.halted.find(halt_point)
+        halted = self._find_halted(halt_point)
         if halted is None:
             raise _refuse(NOT_HALTED)
         return _HANDLERS[type(what)](self, halted, what)

@@ -9,7 +9,7 @@ import threading
 from types import FrameType
 from typing import Any, Final
 
-from ..source_locations import find_own_frame
+from ..agent_frames import find_own_frame
 
 NO_KERNEL: Final = (
     "This agent runs in a process of its own, which has no notebook to ask in. Evaluate expressions "

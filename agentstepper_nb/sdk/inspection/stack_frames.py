@@ -9,9 +9,8 @@ from typing import Final
 from msgspec import UNSET, UnsetType
 
 from ...protocol.inspection import SourceLines, StackFrame, StackSnapshot
-from ..secret_masks import SecretMask
-from ..source_locations import describe_location, find_code_file
-from .halted_threads import HaltedThread
+from ..agent_frames import HaltedThread, describe_location, find_code_file
+from ..payload import SecretMask
 from .secret_names import mask_assignments
 
 #: Innermost frames that are shown: a recursion that ran away has a thousand.

@@ -8,8 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from ...protocol.inspection import Variable
-from ..payload import PayloadEncoder, RedactKind, escape_surrogates
-from ..secret_masks import SecretMask
+from ..payload import PayloadEncoder, RedactKind, SecretMask, escape_surrogates
 from .bounded_calls import CallFailedError, CallTimedOutError, call_bounded
 from .secret_names import is_secret, make_mask, mask_assignments
 from .value_children import Child, count_children

@@ -1,19 +1,19 @@
 // Made from schema/chat.json by `npm run gen`; do not edit.
 
 /**
- * Where a session is: INIT, then RUNNING and STOP in turn.
+ * The state of a session: INIT, then RUNNING and STOP in turn.
  */
 export type State = "STATE_INIT" | "STATE_RUNNING" | "STATE_STOP";
 /**
- * How a turn ended.
+ * The outcome of a turn.
  */
 export type TurnEnding = "done" | "error" | "stopped";
 /**
- * How an agent calls tools: by its model's own means, or by JSON in its text.
+ * An agent's way to call tools: the model's function calling, or JSON in the model's text.
  */
 export type AgentType = "STRUCTURED_CHAT" | "TOOL_CALLING";
 /**
- * Where an agent is in its session.
+ * The phase of an agent in its session.
  */
 export type ChatAgentPhase = "created" | "ended" | "running";
 
@@ -114,7 +114,7 @@ export interface NumberedChatEvent {
     | ChatSessionRemoved;
 }
 /**
- * How a session is as one begins to watch it: first of all, and again where something was missed.
+ * A session's state: a stream's first event, and sent again after a client missed events.
  */
 export interface ChatSessionSnapshot {
   event: "begin";

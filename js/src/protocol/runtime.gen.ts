@@ -1,66 +1,66 @@
 // Made from schema/runtime.json by `npm run gen`; do not edit.
 
 /**
- * What an action asks for.
+ * The kind of an action.
  */
 export type ActionKind =
   "agent_create" | "agent_destroy" | "agent_input" | "agent_interrupt" | "agent_pause" | "agent_resume";
 /**
- * Who takes part.
+ * The kind of a conversation's participant.
  */
 export type ParticipantKind = "session" | "user";
 /**
- * What a participant may do: observers never post.
+ * The role of a participant: observers never post.
  */
 export type ParticipantRole = "member" | "observer" | "owner";
 /**
- * How a session hears of posts: by an `agent_input` each, or by reading from its cursor.
+ * The way posts reach a session: an `agent_input` for each, or reads from the session's cursor.
  */
 export type Delivery = "pull" | "push";
 /**
- * Whose posts a session hears: of people alone, or of the other sessions, too.
+ * The posts that a session receives: people's only, or the other sessions' too.
  */
 export type Hearing = "all" | "users";
 /**
- * How a session stands, for who watches many: its `status`, told apart by what a person can do.
+ * A session's status in a list of many, divided further by what a person can do.
  */
 export type FleetStatus =
   "created" | "done" | "error" | "halted" | "paused" | "quarantined" | "retrying" | "running" | "stopped" | "stopping";
 /**
- * How far an action is. A failed one is a dead letter until a person retries or discards it.
+ * The state of an action. A failed action is a dead letter until a person retries or discards it.
  */
 export type ActionStatus = "claimed" | "discarded" | "done" | "failed" | "queued" | "retried";
 /**
- * How a session stands.
+ * The status of a session.
  */
 export type SessionStatus = "created" | "done" | "error" | "paused" | "running" | "stopped" | "stopping";
 /**
- * Whether anybody may post.
+ * The status of a conversation: only an open conversation accepts posts.
  */
 export type ConversationStatus = "closed" | "open";
 /**
- * What a participant may do: observers never post.
+ * The role of a participant: observers never post.
  */
 export type ParticipantRole1 = "member" | "observer" | "owner";
 /**
- * How a session hears of posts: by an `agent_input` each, or by reading from its cursor.
+ * The way posts reach a session: an `agent_input` for each, or reads from the session's cursor.
  */
 export type Delivery1 = "pull" | "push";
 /**
- * Whose posts a session hears: of people alone, or of the other sessions, too.
+ * The posts that a session receives: people's only, or the other sessions' too.
  */
 export type Hearing1 = "all" | "users";
 /**
- * Who said something.
+ * The kind of a message's sender.
  */
 export type SenderType = "agent" | "system" | "user";
 /**
- * What an event is.
+ * The kind of an event.
  */
 export type EventKind =
   "custom" | "debug_message" | "llm_query" | "program_finished" | "program_started" | "tool_invocation";
 /**
- * Which side of its event a halt point stands on.
+ * The side of an event that a halt point stands on.
  */
 export type EventSide = "begin" | "end";
 
@@ -178,7 +178,7 @@ export interface DiscardAction {
   now?: number | null;
 }
 /**
- * `fleet`: how all sessions stand, and a page of those that pass the filter, the newest first.
+ * `fleet`: counts of all sessions, and a page of those that pass the filter, the newest first.
  */
 export interface FleetQuery {
   status?: FleetStatus[];
@@ -357,7 +357,7 @@ export interface Participant {
   left_at: number | null;
 }
 /**
- * Something that was said; append-only.
+ * A message of a conversation; append-only.
  */
 export interface ConversationMessage {
   message_id: string;
@@ -418,7 +418,7 @@ export interface AgentState {
   updated_at: number;
 }
 /**
- * When a session ends by itself, and how often a step is tried.
+ * The limits that end a session, and the number of tries of a step.
  */
 export interface AgentLimits {
   stop_on_done: boolean | null;
@@ -446,7 +446,7 @@ export interface ActionList {
   more: boolean;
 }
 /**
- * How a Core's agents stand.
+ * The state of all agents of a Core.
  */
 export interface FleetSummary {
   at: number;
@@ -459,7 +459,7 @@ export interface FleetSummary {
   workers: number;
 }
 /**
- * What the store answers to a `FleetQuery`: all of it as it stood at one moment.
+ * The store's answer to a `FleetQuery`, all of it read at one moment.
  */
 export interface FleetReport {
   counts: FleetCount[];
@@ -471,7 +471,7 @@ export interface FleetReport {
   halted: FleetSession[];
 }
 /**
- * How many sessions of a moniker stand so.
+ * The number of a moniker's sessions that have one status.
  */
 export interface FleetCount {
   status: FleetStatus;
@@ -535,7 +535,7 @@ export interface HaltedRun {
   session_id: string | null;
 }
 /**
- * What a query cost, in tokens.
+ * The tokens and the cost of a query.
  */
 export interface Usage {
   input_tokens: number | null;
@@ -544,7 +544,7 @@ export interface Usage {
   estimated: boolean;
 }
 /**
- * What became of the runs.
+ * The number of runs that `halt_runs` or `continue_runs` changed.
  */
 export interface RunsChanged {
   changed: number;
@@ -565,7 +565,7 @@ export interface AgentStepList {
   more: boolean;
 }
 /**
- * One iteration of a session, or a part of it; append-only, one row a (session, iteration, seq).
+ * One iteration of a session, or a part of it; append-only: a row per (session, iteration, seq).
  */
 export interface AgentStep {
   id: string;

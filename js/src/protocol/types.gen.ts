@@ -1,20 +1,20 @@
 // Made from schema/protocol.json by `npm run gen`; do not edit.
 
 /**
- * How far a step goes.
+ * The kind of a step.
  */
 export type StepKind = "into" | "out" | "over" | "to";
 /**
- * What an event is.
+ * The kind of an event.
  */
 export type EventKind =
   "custom" | "debug_message" | "llm_query" | "program_finished" | "program_started" | "tool_invocation";
 /**
- * Which side of its event a halt point stands on.
+ * The side of an event that a halt point stands on.
  */
 export type EventSide = "begin" | "end";
 /**
- * What happens where a breakpoint hits.
+ * The effect of a breakpoint where the breakpoint hits.
  */
 export type Reaction = "halt" | "log";
 /**
@@ -22,24 +22,24 @@ export type Reaction = "halt" | "log";
  */
 export type WorkspaceMode = "fresh" | "in_place" | "none";
 /**
- * The state a person is shown.
+ * A run's state, as views show it.
  */
 export type RunState = "continue" | "detached" | "halted" | "idle" | "step";
 /**
- * What the agent is doing.
+ * The current activity of an agent.
  */
 export type AgentActivity =
   "finished" | "halted" | "halting" | "llm_thinking" | "running" | "tool_executing" | "waiting";
 /**
- * What a run does at its next halt point: halt (step) or go on (continue).
+ * A run's behaviour at its next halt point: halt (step) or go on (continue).
  */
 export type RunMode = "continue" | "step";
 /**
- * How a run ended.
+ * The way in which a run ended.
  */
 export type RunEnding = "crashed" | "finished" | "lost" | "stopped";
 /**
- * Which calls pass a seam.
+ * The kind of calls that pass a seam.
  */
 export type SeamKind = "queries" | "tools";
 /**
@@ -47,47 +47,47 @@ export type SeamKind = "queries" | "tools";
  */
 export type FoundBy = "adapter" | "discovery" | "hand" | "wire";
 /**
- * When what is kept outlives what: docs/design/0008-store.md has the table.
+ * The durability of stored records: docs/design/0008-store.md lists what survives each failure.
  */
 export type Durability = "durable" | "relaxed" | "sync";
 /**
- * Who speaks or listens in the timeline.
+ * A sender or receiver of data in the timeline.
  */
 export type Actor = "agent" | "llm" | "system" | "tools";
 /**
- * How a halt point was answered.
+ * The kind of answer to a halt point.
  */
 export type AnswerKind = "deny" | "raise" | "resume" | "skip" | "stop" | "withdrawn";
 /**
- * How an event ended.
+ * The outcome of an event.
  */
 export type EventOutcome = "error" | "ok" | "stopped";
 /**
- * How an event relates to the recording.
+ * The relation of an event to the recording.
  */
 export type ReplayRole = "diverged" | "entered" | "forked" | "live" | "served";
 /**
- * How much a mark says.
+ * The severity of a mark.
  */
 export type MarkSeverity = "note" | "warning";
 /**
- * What happened to a file between two commits.
+ * The kind of change to a file between two commits.
  */
 export type ChangeKind = "added" | "changed" | "deleted" | "renamed";
 /**
- * How much a call can spoil.
+ * The damage that a tool call can do.
  */
 export type Risk = "high" | "low" | "medium";
 /**
- * Where a search found something.
+ * The kind of text in which a search found a hit.
  */
 export type SearchHitPlace = "commit" | "note" | "row" | "run";
 /**
- * How a run came out, as far as its record tells.
+ * The outcome of a run, as far as its record tells.
  */
 export type RunOutcome = "crashed" | "finished" | "gave_up" | "lost" | "running" | "stopped";
 /**
- * How far a search is.
+ * The phase of a search.
  */
 export type BisectPhase = "asking" | "cancelled" | "failed" | "found" | "reading" | "running" | "undecided";
 
@@ -241,7 +241,7 @@ export interface StepRun {
   target?: StepTarget;
 }
 /**
- * Where a step halts.
+ * The target at which a step halts.
  *
  *     A person gives `kind`, `freeze_others` and, of a step to a halt point, `event_kind`, `side`, `name`
  *     and `scope`. The Core sets all else by the halt point that the run goes on from.
@@ -426,7 +426,7 @@ export interface SetPrices {
   prices: Price[];
 }
 /**
- * What a person said a model costs, to estimate what nobody told.
+ * A model's price as a person set it, to estimate costs that the agent doesn't report.
  */
 export interface Price {
   model: string;
@@ -807,7 +807,7 @@ export interface Failure {
   message: string;
 }
 /**
- * What a query cost, in tokens.
+ * The tokens and the cost of a query.
  */
 export interface Usage {
   input_tokens: number | null;
@@ -816,14 +816,14 @@ export interface Usage {
   estimated: boolean;
 }
 /**
- * What the queries cost that a person had asked again; `Run.usage` has this, too.
+ * The number and usage of a run's resampled queries; `Run.usage` includes this usage.
  */
 export interface SampleTotals {
   count: number;
   usage: Usage | null;
 }
 /**
- * How often a breakpoint hit in a run, and where last.
+ * The number of a breakpoint's hits in a run, and the row of the last hit.
  */
 export interface BreakpointHits {
   stop: string;
@@ -883,7 +883,7 @@ export interface ForkOrigin {
   is_live: boolean;
 }
 /**
- * How a Core keeps its runs.
+ * The store of a Core's runs.
  */
 export interface StoreInfo {
   kind: string;
@@ -905,7 +905,7 @@ export interface BreakpointGone {
   stop: string;
 }
 /**
- * What models cost is set anew.
+ * A person set the prices of models.
  */
 export interface PricesChanged {
   prices: Price[];
@@ -917,7 +917,7 @@ export interface DryRunAnswer {
   trials: DryRunOutcome[];
 }
 /**
- * Where a breakpoint would have hit in a run that is recorded.
+ * The rows of a recorded run at which a breakpoint would have hit.
  */
 export interface DryRunOutcome {
   run: string;
@@ -945,7 +945,7 @@ export interface EditRuleDryRun {
   outcomes: EditRuleOutcome[];
 }
 /**
- * What an edit rule would have edited in a run that is recorded.
+ * The edits that an edit rule would have made in a recorded run.
  */
 export interface EditRuleOutcome {
   run: string;
@@ -955,7 +955,7 @@ export interface EditRuleOutcome {
   error: string | null;
 }
 /**
- * What an edit rule would have changed at one row.
+ * The change that an edit rule would have made at one row.
  */
 export interface RuleEdit {
   seq: number;
@@ -1024,7 +1024,7 @@ export interface TimelineRow {
   edit_rules?: string[];
 }
 /**
- * Which agent of a program does something.
+ * The agent of a program that an event belongs to.
  */
 export interface AgentLabel {
   name: string;
@@ -1041,7 +1041,7 @@ export interface SourceLocation {
   cell?: number;
 }
 /**
- * Stands at an event of a replay or a fork.
+ * The mark of an event of a replay or a fork.
  */
 export interface ReplayMark {
   role: ReplayRole;
@@ -1050,14 +1050,14 @@ export interface ReplayMark {
   halts: boolean;
 }
 /**
- * What there is to say of one tool's end.
+ * The marks and the repetition of one tool's end.
  */
 export interface EffectReport {
   marks: EffectMark[];
   repetition?: Repetition;
 }
 /**
- * What one check says of a tool's end.
+ * A mark that one check set on a tool's end.
  */
 export interface EffectMark {
   check: string;
@@ -1075,7 +1075,7 @@ export interface Repetition {
   cycle?: number;
 }
 /**
- * What an agent changed in its workspace up to one moment.
+ * A snapshot or commit of an agent's workspace, with the files that changed.
  */
 export interface Commit {
   id: string;
@@ -1174,7 +1174,7 @@ export interface NoteChanged {
   note: RowNote;
 }
 /**
- * What a person wrote beside a row.
+ * A person's note on a row.
  */
 export interface RowNote {
   run: string;
@@ -1190,7 +1190,7 @@ export interface CommitChanged {
   commit: Commit;
 }
 /**
- * How runs are kept; pushed where nothing can be kept, and where it can again.
+ * The store's state; pushed when the store can't write, and when it can write again.
  */
 export interface StoreChanged {
   store: StoreInfo;
@@ -1240,7 +1240,7 @@ export interface EncodedContent {
   then: (number | string)[];
 }
 /**
- * What a person is asked before a tool is called: such a halt point waits in every mode.
+ * A request for a person's approval of a tool call: its halt point waits in every mode.
  */
 export interface ApprovalPrompt {
   risk: Risk;
@@ -1278,7 +1278,7 @@ export interface SearchResults {
   more: boolean;
 }
 /**
- * One place where the words of a search stand together.
+ * A text that contains all words of a search.
  */
 export interface SearchHit {
   run: string;
@@ -1295,7 +1295,7 @@ export interface RunProfile {
   first_row: number;
 }
 /**
- * When an event ran, and what it used.
+ * The time and the usage of an event.
  */
 export interface ProfiledEvent {
   seq: number;
@@ -1313,7 +1313,7 @@ export interface ProfiledEvent {
   prompt: PromptSizes | null;
 }
 /**
- * What a prompt is made of, in bytes of JSON.
+ * The sizes of a prompt's parts, in bytes of JSON.
  */
 export interface PromptSizes {
   system: number;
@@ -1329,7 +1329,7 @@ export interface ModelInfoList {
   models: ModelPricing[];
 }
 /**
- * What is known of a model; None: nothing.
+ * A model's prices and context window; None: unknown.
  */
 export interface ModelPricing {
   model: string;
@@ -1360,7 +1360,7 @@ export interface RunOverview {
   check_runs: CheckRun[];
 }
 /**
- * What doesn't fit with how a run ended, or with its last words.
+ * A fact of the record that contradicts a run's ending or the agent's last message.
  */
 export interface Contradiction {
   text: string;
@@ -1379,7 +1379,7 @@ export interface ToolUse {
   last: number;
 }
 /**
- * One file that a run read or changed.
+ * A file that a run read or changed.
  */
 export interface FileUse {
   path: string;
@@ -1420,7 +1420,7 @@ export interface MarkedRow {
   marks: EffectMark[];
 }
 /**
- * A check that the Core makes, and whether it does.
+ * An effect check of the Core, and whether the check is enabled.
  */
 export interface EffectCheckInfo {
   name: string;
@@ -1524,7 +1524,7 @@ export interface Variable {
   masked: boolean;
 }
 /**
- * What an expression came to.
+ * The result of an evaluated expression.
  */
 export interface Evaluation {
   kind: "evaluation";
@@ -1534,7 +1534,7 @@ export interface Evaluation {
   output: string;
 }
 /**
- * What can stand in the place of a part of an expression.
+ * Completions for a part of an expression.
  */
 export interface CompletionList {
   kind: "completions";

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agentstepper_nb.protocol.data_model import Commit, FileChange
 from agentstepper_nb.sdk.workspace import Workspace
+from tests.helpers.forked_python import fork_programs
 
 #: Opens a workspace: the fixture `watch`.
 Open = Callable[..., Workspace]
@@ -102,10 +103,11 @@ def kinds(commit: Commit | None) -> dict[str, str]:
 
 def run_python(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a program in a process of its own, which may come to a bad end."""
-    return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[3],
-    )
+    with fork_programs("agentstepper_nb.sdk.workspace"):
+        return subprocess.run(
+            [sys.executable, "-c", code, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=Path(__file__).parents[3],
+        )

@@ -255,7 +255,7 @@ def test_live_it_hits_where_it_does_on_the_recorded_run(
 
 
 @pytest.mark.soak
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(runs, some_stop, st.integers(0, 30))
 def test_so_it_does_in_a_thousand_runs(steps: list[Any], one: BreakpointRule, cut: int) -> None:
     check_hits(steps, one, cut)

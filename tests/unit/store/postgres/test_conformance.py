@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 import psycopg
 import pytest
+from psycopg.pq import TransactionStatus
 
 from agentstepper_nb.store.runtime import RuntimeStore
 from agentstepper_nb.store.runtime.conformance import RuntimeStoreConformance
-from agentstepper_nb.store.runtime.postgres import PostgresRuntimeStore
+from agentstepper_nb.store.runtime.postgres import PostgresRuntimeStore, database
 from tests.helpers.postgres_server import PostgresServer
 
 #: Takes all rows out of the tables, but for their version, and begins their numbers anew. TRUNCATE would
@@ -31,6 +33,36 @@ END $$
 """
 
 
+class ReusedConnection(psycopg.Connection):
+    """A connection that a later store goes on with: a new one costs more than most tests."""
+
+    free: ClassVar[defaultdict[str, list[psycopg.Connection]]] = defaultdict(list)
+    conninfo: str
+
+    @classmethod
+    def reuse(cls, conninfo: str, *, autocommit: bool) -> psycopg.Connection:
+        """Connect, or take a connection that a store has closed."""
+        free = cls.free[conninfo]
+        if free:
+            return free.pop()
+        connection = cls.connect(conninfo, autocommit=autocommit)
+        connection.conninfo = conninfo
+        return connection
+
+    def close(self) -> None:
+        if self.info.transaction_status is TransactionStatus.IDLE:
+            self.free[self.conninfo].append(self)
+        else:
+            super().close()
+
+    @classmethod
+    def close_free(cls) -> None:
+        for free in cls.free.values():
+            for connection in free:
+                psycopg.Connection.close(connection)
+        cls.free.clear()
+
+
 @pytest.fixture(scope="module")
 def made() -> Iterator[dict[str, psycopg.Connection]]:
     """The databases of earlier tests, and a connection to each: to make one, with its tables, takes
@@ -38,6 +70,7 @@ def made() -> Iterator[dict[str, psycopg.Connection]]:
     """
     connections: dict[str, psycopg.Connection] = {}
     yield connections
+    ReusedConnection.close_free()
     for connection in connections.values():
         connection.close()
 
@@ -46,7 +79,13 @@ class TestPostgres(RuntimeStoreConformance):
     random_schedules = 2
 
     @pytest.fixture(autouse=True)
-    def given(self, postgres_server: PostgresServer, made: dict[str, psycopg.Connection]) -> None:
+    def given(
+        self,
+        postgres_server: PostgresServer,
+        made: dict[str, psycopg.Connection],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(database.psycopg, "connect", ReusedConnection.reuse)
         self.server = postgres_server
         self.made, self.free = made, list(made)
 
@@ -56,7 +95,7 @@ class TestPostgres(RuntimeStoreConformance):
             self.made[self.location].execute(EMPTY)
         else:
             self.location = self.server.create_database()
-            self.made[self.location] = psycopg.connect(self.location, autocommit=True)
+            self.made[self.location] = psycopg.Connection.connect(self.location, autocommit=True)
         return PostgresRuntimeStore(self.location)
 
     async def reopen(self, store: RuntimeStore) -> RuntimeStore:

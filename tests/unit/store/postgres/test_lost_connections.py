@@ -117,9 +117,9 @@ async def run_writers(
         for session in SESSIONS:
             tasks.create_task(writers.write(session))
         for number in range(times):
-            await writers.until(10 * (number + 1))
+            await writers.until(4 * (number + 1))
             harm()
-        await writers.until(10 * (times + 1))
+        await writers.until(4 * (times + 1))
         writers.is_ending = True
     await writers.check()
     return writers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,20 +13,32 @@ from agentstepper_nb.protocol.store_info import Durability
 from agentstepper_nb.store.runtime import RuntimeStore
 from agentstepper_nb.store.runtime.conformance import RuntimeStoreConformance
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore, open_runtime_store
-from agentstepper_nb.store.runtime.sqlite.runtime_file import RUNTIME_FILE
+from agentstepper_nb.store.runtime.sqlite.runtime_file import RUNTIME_FILE, open_writer
+
+
+@pytest.fixture(scope="module")
+def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with tables: to make them takes longer than most tests."""
+    path = tmp_path_factory.mktemp("empty") / RUNTIME_FILE
+    with closing(open_writer(path)):
+        return path
 
 
 class OnDisk(RuntimeStoreConformance):
     durability = Durability.DURABLE
 
     @pytest.fixture(autouse=True)
-    def given(self, tmp_path: Path) -> None:
+    def given(self, tmp_path: Path, empty_file: Path) -> None:
         self.folder = tmp_path
+        self.empty_file = empty_file
         self.number = 0
 
     async def open(self) -> RuntimeStore:
         self.number += 1
-        return open_runtime_store(self.folder / f"{self.number}", self.durability)
+        folder = self.folder / f"{self.number}"
+        folder.mkdir()
+        shutil.copy(self.empty_file, folder)
+        return open_runtime_store(folder, self.durability)
 
     async def reopen(self, store: RuntimeStore) -> RuntimeStore:
         await store.close()

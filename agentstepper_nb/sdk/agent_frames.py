@@ -1,16 +1,21 @@
-"""Which frames are the agent's own code, where in it an event begins, and which an exception passed.
+"""Frames: which are the agent's own code, which an event begins or waits in, which an exception passed.
 
 A frame is judged by its file's name, once for each name; only an exception's lines are read.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import os
 import sys
 import sysconfig
+import threading
 import traceback
+from collections import OrderedDict
+from itertools import dropwhile
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET, UnsetType
@@ -35,6 +40,13 @@ _LIBRARY_FOLDERS: Final = tuple(
 _LIBRARY_PARTS: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 #: Code without a file that is the agent's own; of all others a library made it.
 _OWN_NAMES: Final = ("<stdin>", "<string>", "<console>", "<ipython-input", "<cell")
+
+#: The frames of these files are how an agent waits.
+_WAITING: Final = str(Path(__file__).absolute().parent) + os.sep
+#: From this function on, frames are the event loop's and no longer a task's.
+_LOOP_CODE: Final[CodeType] = asyncio.Handle._run.__code__
+#: Results of expressions that are kept of one halt point, to be opened.
+_MAX_RESULTS: Final = 50
 
 
 class CodeFile(NamedTuple):
@@ -141,3 +153,68 @@ def format_agent_frames(error: BaseException) -> str:
         return text
     # Half a line may hold half a secret.
     return text[-_MAX_TRACEBACK_CHARS:].partition("\n")[2]
+
+
+# ---- what waits --------------------------------------------------------------------------------------
+
+
+class HaltedThread:
+    """The thread or the task that makes this, which is about to wait at a halt point.
+
+    Args:
+        is_task: Whether a task waits. Nobody finds its frames while it does, so that they are kept; a
+            thread's are read when somebody asks.
+    """
+
+    def __init__(self, is_task: bool) -> None:
+        callers = _list_callers(sys._getframe(1), is_task)
+        frames = list(
+            dropwhile(lambda frame: frame.f_code.co_filename.startswith(_WAITING), callers)
+        )
+        self.ident = threading.get_ident()
+        self.context = contextvars.copy_context()
+        self.enters_pdb = False
+        """Whether it is to enter pdb once its halt point is answered."""
+        self.is_task = is_task
+        if is_task:
+            task = asyncio.current_task()
+            self.name = "" if task is None else task.get_name()
+        else:
+            self.name = threading.current_thread().name
+        self._frames = frames if is_task else None
+        self._depth = len(frames)
+        self._results: OrderedDict[int, Any] = OrderedDict()
+        self._result_count = 0
+
+    def list_frames(self) -> list[FrameType]:
+        """The frames, innermost first; those of a thread as it waits now."""
+        if self._frames is not None:
+            return list(self._frames)
+        # What it waits in may be one call deeper the next time.
+        callers = _list_callers(sys._current_frames().get(self.ident))
+        return callers[max(0, len(callers) - self._depth) :]
+
+    def add_result(self, value: Any) -> int:
+        """Keep what an expression came to while the halt point waits; the number it is found by."""
+        self._result_count += 1
+        self._results[self._result_count] = value
+        if len(self._results) > _MAX_RESULTS:
+            self._results.popitem(last=False)
+        return self._result_count
+
+    def find_result(self, number: int) -> Any:
+        """What an expression came to.
+
+        Raises:
+            KeyError: It isn't kept any more.
+        """
+        return self._results[number]
+
+
+def _list_callers(frame: FrameType | None, is_task: bool = False) -> list[FrameType]:
+    """A frame and its callers; of a task, up to the event loop's."""
+    frames = []
+    while frame is not None and not (is_task and frame.f_code is _LOOP_CODE):
+        frames.append(frame)
+        frame = frame.f_back
+    return frames
