@@ -67,7 +67,7 @@ def test_a_session_is_judged_by_its_end_and_its_steps(config: CountConfig) -> No
 
 @pytest.mark.timeout(300)
 def test_a_small_fleet_ends_where_it_should() -> None:
-    effort = FleetEffort(sessions=12, workers=2, steps=4, harm_every=4)
+    effort = FleetEffort(sessions=12, workers=1, steps=4, harm_every=4)
     run = measure(effort)
     assert run.faults == ()
     # Three harmful ones, at their steps 0, 3 and 2: seven times their number, within the steps.

@@ -108,7 +108,7 @@ class FakeEntryPoints:
             EntryPoint(name, value, registry.ENTRY_POINT_GROUP) for name, value in values.items()
         ]
 
-    def __call__(self, *, group: str) -> list[EntryPoint]:
+    def __call__(self, group: str) -> list[EntryPoint]:
         assert group == registry.ENTRY_POINT_GROUP
         return self._points
 
@@ -135,7 +135,7 @@ def test_other_packages_bring_some(monkeypatch: pytest.MonkeyPatch) -> None:
         duck=f"{here}:DuckTypedAgent",
         gone="no_such_module:Agent",
     )
-    monkeypatch.setattr(entry_point_loader, "entry_points", found)
+    monkeypatch.setattr(entry_point_loader, "_find_points", found)
     assert sorted(list_connectors()) == ["failing", "made", "nothing", "parrot"]
     assert isinstance(make_connector("parrot"), EchoAgent)
     assert make_connector("made", name="mine").name == "mine"

@@ -35,7 +35,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, Any]) -> None
     found = [Point(name, "a:b", extension_registry.ENTRY_POINT_GROUP) for name, _ in points]
     monkeypatch.setattr(
         packages,
-        "entry_points",
+        "_find_points",
         lambda group: found if group == extension_registry.ENTRY_POINT_GROUP else [],
     )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import signal
-import subprocess
-import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -116,43 +116,50 @@ async def test_what_a_kill_left_open_is_closed_when_it_is_opened_again(tmp_path:
         assert (question.type, question.final, question.chosen) == ("CONFIRMATION", True, None)
 
 
-ROOT = Path(__file__).parents[2]
+def kill_in_turn(folder: Path) -> str:
+    """Fork a process that is killed in the midst of a turn; gives the session's id."""
+
+    async def begin_turn(told: int) -> None:
+        gate = GatedAnswer([outputs.console("one"), "half"])
+        async with harness(folder, ScriptedAgent(gate)) as home:
+            home.send("Go.")
+            await gate.reached.wait()
+            os.write(told, home.session.encode())
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    read, write = os.pipe()
+    process = os.fork()
+    if process == 0:
+        try:
+            asyncio.run(begin_turn(write))
+        except BaseException:
+            # `os._exit` leaves without printing what ended it.
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        session = pipe.read()
+    _, status = os.waitpid(process, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+    return session
 
 
-KILLED = """
-import asyncio, os, signal, sys
-from pathlib import Path
-from agentstepper_nb.chat import outputs
-from tests.chat.harness import GatedAnswer, ScriptedAgent, harness
+def test_what_was_said_outlives_a_kill(tmp_path: Path) -> None:
+    session = kill_in_turn(tmp_path)
 
-async def main():
-    gate = GatedAnswer([outputs.console("one"), "half"])
-    async with harness(Path(sys.argv[1]), ScriptedAgent(gate)) as home:
-        home.send("Go.")
-        await gate.reached.wait()
-        print(home.session, flush=True)
-        os.kill(os.getpid(), signal.SIGKILL)
+    async def resume() -> None:
+        async with harness(tmp_path) as home:
+            here = home.interpreter
+            (listed,) = (each for each in here.sessions() if each.id == session)
+            assert (listed.live, listed.messages) == (False, 2)
+            info = here.open(session)
+            assert (info.state, info.ending) == (State.STATE_STOP, TurnEnding.STOPPED)
+            assert [each.content for each in here.messages(session)] == ["Go.", "one"]
+            again = ChatHarness(here, session)
+            assert [each.content for each in await again.send_and_read("Go on.")] == ["Yes."]
 
-asyncio.run(main())
-"""
-
-
-async def test_what_was_said_outlives_a_kill(tmp_path: Path) -> None:
-    program = [sys.executable, "-c", KILLED, str(tmp_path)]
-    killed = await asyncio.to_thread(
-        subprocess.run, program, cwd=ROOT, capture_output=True, text=True
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    session = killed.stdout.strip()
-    async with harness(tmp_path) as home:
-        here = home.interpreter
-        (listed,) = (each for each in here.sessions() if each.id == session)
-        assert (listed.live, listed.messages) == (False, 2)
-        info = here.open(session)
-        assert (info.state, info.ending) == (State.STATE_STOP, TurnEnding.STOPPED)
-        assert [each.content for each in here.messages(session)] == ["Go.", "one"]
-        again = ChatHarness(here, session)
-        assert [each.content for each in await again.send_and_read("Go on.")] == ["Yes."]
+    asyncio.run(resume())
 
 
 async def test_each_message_is_on_disk_before_the_agent_begins(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ async def test_what_was_taken_back_is_gone() -> None:
 
 
 async def test_a_long_text_is_told_piece_by_piece_and_written_once(tmp_path: Path) -> None:
-    async with harness(tmp_path, ScriptedAgent(["word "] * 3000)) as home:
+    async with harness(tmp_path, ScriptedAgent(["word "] * 800)) as home:
         await home.send_and_read()
         told = [event.text for event in home.fold.events if isinstance(event, ChatMessageDelta)]
         assert "".join(["word ", *told]) == home.messages[-1].content

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -17,6 +16,7 @@ from tests.helpers.sampling import select_sample
 from tests.helpers.serve_process import ServeProcess
 
 from .agent import SocketAgent
+from .terminals import Terminal, spawn_between_pipes
 
 COMMAND = [sys.executable, "-m", "agentstepper_nb"]
 RECORDED = Path(__file__).parents[1] / "wire" / "recorded.run"
@@ -51,7 +51,7 @@ def serve() -> Iterator[Callable[..., ServeProcess]]:
 
     def start(*arguments: str) -> ServeProcess:
         ports = () if "--config" in arguments else ("--client-port", "0", "--ui-port", "0")
-        served = ServeProcess([*COMMAND, "serve", *ports, *arguments])
+        served = ServeProcess([*COMMAND, "serve", *ports, *arguments], is_forked=True)
         started.append(served)
         return served
 
@@ -79,14 +79,7 @@ def on_terminal() -> Iterator[Step]:
     with ExitStack() as stack:
 
         def start(*arguments: str) -> pexpect.spawn:
-            step = pexpect.spawn(
-                COMMAND[0],
-                [*COMMAND[1:], "step", *arguments],
-                encoding="utf-8",
-                timeout=30,
-                dimensions=(50, 200),
-            )
-            step.delaybeforesend = None
+            step = Terminal([*COMMAND, "step", *arguments])
             stack.callback(step.close, force=True)
             return step
 
@@ -99,12 +92,7 @@ def through_pipes() -> Iterator[Step]:
     with ExitStack() as stack:
 
         def start(*arguments: str) -> PopenSpawn:
-            step = PopenSpawn(
-                [*COMMAND, "step", *arguments],
-                encoding="utf-8",
-                timeout=30,
-                env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-            )
+            step = spawn_between_pipes([*COMMAND, "step", *arguments])
             stack.callback(end, step)
             return step
 

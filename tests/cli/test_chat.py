@@ -12,6 +12,7 @@ import pexpect
 import pytest
 
 from agentstepper_nb.cli import main
+from tests.cli.terminals import Terminal
 
 CHAT = [sys.executable, "-m", "agentstepper_nb", "chat"]
 
@@ -99,14 +100,7 @@ def start() -> Iterator[Start]:
     with ExitStack() as stack:
 
         def started(*arguments: str) -> pexpect.spawn:
-            terminal = pexpect.spawn(
-                CHAT[0],
-                [*CHAT[1:], *arguments],
-                encoding="utf-8",
-                timeout=30,
-                dimensions=(50, 200),
-            )
-            terminal.delaybeforesend = None
+            terminal = Terminal([*CHAT, *arguments])
             stack.callback(terminal.close, force=True)
             return terminal
 

@@ -15,6 +15,7 @@ import pytest
 
 from agentstepper_nb.hub import AgentStepperCore
 from tests.cli.code_command import PipedCommand, make_code_folder
+from tests.cli.terminals import Terminal
 from tests.helpers.sampling import select_sample
 from tests.sdk.person import LiveView
 
@@ -34,14 +35,7 @@ def start() -> Iterator[Start]:
     with ExitStack() as stack:
 
         def started(*arguments: str) -> pexpect.spawn:
-            terminal = pexpect.spawn(
-                CODE[0],
-                [*CODE[1:], *arguments],
-                encoding="utf-8",
-                timeout=30,
-                dimensions=(50, 200),
-            )
-            terminal.delaybeforesend = None
+            terminal = Terminal([*CODE, *arguments])
             stack.callback(terminal.close, force=True)
             return terminal
 

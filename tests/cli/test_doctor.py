@@ -15,6 +15,7 @@ import pytest
 from agentstepper_nb.cli import main
 from agentstepper_nb.store.folder_lock import lock_folder
 from tests.helpers.damaged_folders import build
+from tests.helpers.forked_python import run_python, start_python
 
 from .conftest import COMMAND, ServeProcess
 
@@ -23,7 +24,7 @@ Examine = Callable[..., subprocess.CompletedProcess[str]]
 
 def examined(*arguments: str) -> subprocess.CompletedProcess[str]:
     """What a process of its own says."""
-    return subprocess.run([*COMMAND, "doctor", *arguments], capture_output=True, text=True)
+    return run_python([*COMMAND, "doctor", *arguments])
 
 
 @pytest.fixture
@@ -136,7 +137,8 @@ def test_who_reads_may_go(tmp_path: Path) -> None:
     os.close(read)
     command = [*COMMAND, "doctor", "--data", str(tmp_path)]
     try:
-        left = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
+        with start_python(command, stdout=write, stderr=subprocess.PIPE, text=True) as left:
+            _, error = left.communicate()
     finally:
         os.close(write)
-    assert (left.returncode, left.stderr) == (1, "")
+    assert (left.returncode, error) == (1, "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from agentstepper_nb.protocol.records import ImportedRunSaved
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import archive, open_store
 from agentstepper_nb.store.archive import render_run_text
+from tests.helpers.forked_python import run_python
 from tests.helpers.histories import make_full_history
 
 from .conftest import COMMAND, RECORDED, ServeProcess
@@ -128,7 +128,7 @@ def test_beside_a_core_that_takes_runs_in(
     assert list(agentstepper_nb.list_runs(folder).index) == ["r", taken.id]
     path = tmp_path / "b.run"
     command = [*COMMAND, "export", taken.id, str(path), "--data", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = run_python(command)
     assert (done.returncode, done.stderr) == (0, "")
     expected = runfile.load_run(RECORDED.read_bytes(), taken.id)
     assert runfile.load_run(path.read_bytes()) == expected

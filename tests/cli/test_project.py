@@ -6,6 +6,7 @@ import asyncio
 import random
 import subprocess
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -24,6 +25,8 @@ from agentstepper_nb.store.runtime.conformance.base_suite import (
 )
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 from tests.docs.pages import GUIDE, blocks
+from tests.goldens.test_store import GOLDENS
+from tests.helpers.forked_python import run_python, start_python
 from tests.helpers.lance_tables import connect
 
 from .conftest import COMMAND, ServeProcess
@@ -60,7 +63,7 @@ class ProjectCommand:
     """`agentstepper project`, which goes on."""
 
     def __init__(self, to: Path, *arguments: str, **how: Any) -> None:
-        self.process = subprocess.Popen(
+        self.process = start_python(
             [*COMMAND, "project", "--to", str(to), "--poll", "0.05", *arguments],
             stderr=subprocess.PIPE,
             text=True,
@@ -96,7 +99,7 @@ def projecting(to: Path, *arguments: str, **how: Any) -> Iterator[ProjectCommand
 
 def project_once(to: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [*COMMAND, "project", "--to", str(to), "--once", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=SOON)
+    return run_python(command, timeout=SOON)
 
 
 def rows(to: Path, table: str) -> list[dict[str, Any]]:
@@ -236,3 +239,39 @@ def test_what_cannot_be(tmp_path: Path, arguments: tuple[str, ...], said: str) -
     done = project_once(tmp_path / "tables", "--url", "ws://127.0.0.1:1", *arguments)
     assert done.returncode == 1
     assert said in done.stderr
+
+
+# ---- an earlier store --------------------------------------------------------------------------------
+
+
+def import_lance(folder: str, data: Path) -> subprocess.CompletedProcess[str]:
+    command = [*COMMAND, "import-lance", folder, "--data", str(data)]
+    return run_python(command, timeout=SOON)
+
+
+def test_an_earlier_store_is_brought_over(serve: Serve, tmp_path: Path) -> None:
+    with zipfile.ZipFile(GOLDENS / "lance_store.zip") as archive:
+        archive.extractall(tmp_path)
+    data = tmp_path / "data"
+    done = import_lance(f"lance:{tmp_path / 'killed'}", data)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Imported 1 conversations, 4 actions, 3 agent_state, 5 agent_steps" in done.stdout
+    served = serve("--data", str(data), "--no-worker")
+    with Agents.connect(served.agents) as agents:
+        assert [step.iteration for step in agents.list_agent_steps("live")] == [0, 1, 2]
+        done = import_lance(str(tmp_path / "closed"), data)
+        assert done.returncode == 1
+        assert "agentstepper serve" in done.stderr  # who has the folder
+
+
+def test_what_is_no_earlier_store(tmp_path: Path) -> None:
+    done = import_lance(str(tmp_path), tmp_path / "data")
+    assert done.returncode == 1
+    assert "name the folder that stood after `lance:`" in done.stderr
+
+
+def test_a_core_that_is_given_one_names_the_command(tmp_path: Path) -> None:
+    command = [*COMMAND, "serve", "--runtime-store", f"lance:{tmp_path}"]
+    failed = run_python(command, timeout=SOON)
+    assert failed.returncode == 2
+    assert f"`agentstepper import-lance {tmp_path}` once, then use sqlite" in failed.stderr

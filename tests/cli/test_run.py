@@ -24,11 +24,13 @@ from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.protocol.start_methods import CommandStart
 from tests.helpers.core_announcement import announce, announce_core
+from tests.helpers.forked_python import start_python
 from tests.helpers.sampling import select_sample
 from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 from .conftest import COMMAND
+from .terminals import Terminal
 
 #: Tells what it was given, and does what it is asked.
 TELLS = """
@@ -74,7 +76,7 @@ def start() -> Iterator[Start]:
     with ExitStack() as stack:
 
         def start(*arguments: str) -> subprocess.Popen[str]:
-            process = subprocess.Popen(
+            process = start_python(
                 [*COMMAND, "run", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -143,13 +145,7 @@ def test_a_terminal_is_told_where_it_halts(
     url = f"ws://127.0.0.1:{core.client_port}{path}"
     announce(url, **core.tokens._asdict(), **jupyter)
     page = f"http://127.0.0.1:{core.client_port}/agentstepper/app"
-    terminal = pexpect.spawn(
-        COMMAND[0],
-        [*COMMAND[1:], "run", "--", "echo", "begun"],
-        encoding="utf-8",
-        timeout=TIMEOUT_S,
-        dimensions=(50, 250),
-    )
+    terminal = Terminal([*COMMAND, "run", "--", "echo", "begun"], dimensions=(50, 250))
     try:
         terminal.expect_exact(f"agentstepper run: {said.format(url=url, page=page)}\r\nbegun")
         terminal.expect(pexpect.EOF)
@@ -201,9 +197,7 @@ def test_signals_that_python_ignores_end_the_program(announced: str, start: Star
 
 def test_the_terminal_is_its_own_and_ctrl_c_stops_it(announced: str, person: LiveView) -> None:
     program = f"import sys; print('terminal:', sys.stdin.isatty(), sys.stdout.isatty()){AGENT}"
-    terminal = pexpect.spawn(
-        COMMAND[0], [*COMMAND[1:], "run", *python(program)], encoding="utf-8", timeout=TIMEOUT_S
-    )
+    terminal = Terminal([*COMMAND, "run", *python(program)])
     try:
         terminal.expect("terminal: True True")
         person.step()

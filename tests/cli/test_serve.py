@@ -19,6 +19,7 @@ from agentstepper_nb import discover
 from agentstepper_nb.cli import main
 from agentstepper_nb.cli import serve as serve_command
 from tests.helpers.auth_headers import bearer_headers, view_headers
+from tests.helpers.forked_python import run_python
 from tests.helpers.sampling import select_sample
 
 from .agent import SocketAgent
@@ -388,4 +389,4 @@ def test_the_version_is_told() -> None:
 
 
 def refused(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, "serve", *arguments], capture_output=True, text=True)
+    return run_python([*COMMAND, "serve", *arguments])

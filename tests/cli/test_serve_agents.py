@@ -20,6 +20,7 @@ from agentstepper_nb import Agents, discover
 from agentstepper_nb.errors import ConnectionLostError
 from agentstepper_nb.hub import AgentStepperCore
 from tests.helpers.certificates import CertificateAuthority
+from tests.helpers.forked_python import run_python, start_python
 from tests.worker.processes import gone
 
 from .conftest import COMMAND, ServeProcess
@@ -34,7 +35,7 @@ class WorkerCommand:
     """`agentstepper worker`, started by a person."""
 
     def __init__(self, *arguments: str) -> None:
-        self.process = subprocess.Popen(
+        self.process = start_python(
             [*COMMAND, "worker", *arguments], stderr=subprocess.PIPE, text=True
         )
 
@@ -131,7 +132,7 @@ def test_our_own_programs_find_the_control_token(serve: Serve) -> None:
 def test_the_first_use_starts_a_worker_and_another_where_it_is_killed(
     serve: Serve, home: Path
 ) -> None:
-    served = serve("--data", str(home / "data"))
+    served = serve("--data", str(home / "data"), "--worker-isolation", "none")
     assert children(served.process.pid) == []
     with Agents.connect() as agents:
         session = agents.create_agent("joker", "joke", {"interval_s": 0.01})
@@ -208,7 +209,7 @@ def test_postgresql_without_its_client_says_what_to_install(tmp_path: Path) -> N
     program = f"{hidden}; from agentstepper_nb.cli import main; sys.exit(main())"
     place = ["--data", str(tmp_path), "--runtime-store", "postgresql://127.0.0.1/agents"]
     command = [sys.executable, "-c", program, "serve", *place]
-    failed = subprocess.run(command, capture_output=True, text=True, timeout=SOON)
+    failed = run_python(command, timeout=SOON)
     assert failed.returncode != 0
     assert "Background agents can't be stored in PostgreSQL: " in failed.stderr
     assert 'pip install "agentstepper_nb[postgres]"' in failed.stderr
@@ -225,7 +226,7 @@ def test_a_core_starts_where_postgresql_cannot_be_reached(serve: Serve) -> None:
 
 def test_a_place_for_agents_that_is_none() -> None:
     command = [*COMMAND, "serve", "--runtime-store", "postgres:x"]
-    failed = subprocess.run(command, capture_output=True, text=True, timeout=SOON)
+    failed = run_python(command, timeout=SOON)
     assert failed.returncode == 2
     assert failed.stderr == (
         "agentstepper: 'postgres:x' isn't a place to store background agents. "

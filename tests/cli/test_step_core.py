@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from agentstepper_nb import discover
 from tests.e2e.jupyter import Server, running
+from tests.helpers.forked_python import run_python
 
 from .agent import SocketAgent
 from .conftest import COMMAND, ServeProcess, Step
@@ -63,7 +63,7 @@ def test_a_jupyter_server_is_found(
 
 def test_several_are_listed(serve: Callable[..., ServeProcess], home: Path) -> None:
     served = [serve("--data", str(home / name)) for name in ("one", "two")]
-    step = subprocess.run([*COMMAND, "step"], capture_output=True, text=True, check=False)
+    step = run_python([*COMMAND, "step"])
     assert step.returncode == 1
     assert step.stderr.startswith("agentstepper step: Several AgentStepper Cores are running:")
     assert all(each.agents in step.stderr for each in served)

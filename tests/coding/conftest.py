@@ -10,11 +10,31 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
+from agentstepper_nb.coding.sandbox import bubblewrap, command_environment, landlock
 from tests.coding.debugged_agent import AsyncLiveView, Debug, DebuggedAgentHarness
 from tests.coding.scripted_parts import FakeProvider
+from tests.helpers.cheap_starts import cheap_starts  # noqa: F401
 from tests.sdk.person import LiveView
 
 collect_ignore = ["repos", "scripts"]
+
+
+@pytest.fixture
+def cached_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Python in a sandbox read the caches beside its modules, and write none.
+
+    A session's Python has an empty folder of caches: it compiles what it imports, for a second.
+    """
+    original = command_environment.make_environment
+
+    def make_environment(*folders: Path | None) -> dict[str, str]:
+        variables = original(*folders)
+        if variables.pop("PYTHONPYCACHEPREFIX", None) is not None:
+            variables["PYTHONDONTWRITEBYTECODE"] = "1"
+        return variables
+
+    for module in (bubblewrap, landlock):
+        monkeypatch.setattr(module, "make_environment", make_environment)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -25,25 +25,20 @@ script = Script("tidy", [
 """
 
 
-def test_the_program(tmp_path: Path) -> None:
+def test_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_files(PAGE, tmp_path)
     (tmp_path / "tidy.py").write_text(SCRIPT)
     (tmp_path / "build").mkdir()
-    environment = {
-        **{name: value for name, value in os.environ.items() if "AGENTSTEPPER" not in name},
-        "HOME": str(tmp_path),
-        "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime"),
-    }
-    done = subprocess.run(
-        [sys.executable, "mend.py", "scripted", "tidy.py", "Clean up."],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "done I leave it.\n"
-    assert done.stderr == ""
+    for name in [name for name in os.environ if "AGENTSTEPPER" in name]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["mend.py", "scripted", "tidy.py", "Clean up."])
+    runpy.run_path("mend.py", run_name="__main__")
+    assert capsys.readouterr() == ("done I leave it.\n", "")
     assert (tmp_path / "build").is_dir()
     assert len(list((tmp_path / ".coding" / "coding" / "sessions").iterdir())) == 1
 

@@ -18,6 +18,8 @@ from tests.coding import repair_scenarios
 from tests.coding.debugged_agent import AsyncLiveView
 from tests.runtime.live_sessions import harness
 
+pytestmark = pytest.mark.usefixtures("cached_python")
+
 #: Says how many messages it was sent, and keeps going at “on and on”.
 COUNTS = """\
 from agentstepper_nb.models.scripted import *

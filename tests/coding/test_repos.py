@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import pty
+import signal
 import subprocess
 import sys
 import tarfile
+import termios
 import threading
+import traceback
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,7 +21,9 @@ import nbformat
 import pexpect
 import pytest
 from nbclient import NotebookClient
+from pexpect import fdpexpect
 
+from agentstepper_nb import cli
 from agentstepper_nb.coding.approvals import ApprovalDecision
 from agentstepper_nb.coding.session import CodingSession
 from agentstepper_nb.coding.session_list import CodingDataPaths
@@ -25,7 +32,10 @@ from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.data_model import Run
 from tests.coding import repair_scenarios
 from tests.coding.scripted_parts import FakeApprover
+from tests.helpers.sampling import select_sample
 from tests.sdk.person import LiveView
+
+pytestmark = pytest.mark.usefixtures("cached_python")
 
 #: What is unpacked from PyPI, and the line that is changed in it.
 SDIST: Final = "colorama==0.4.6"
@@ -46,7 +56,7 @@ def home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 # A notebook mends all of them in such a session, in soak.
-@pytest.mark.parametrize("repo", ["bill", "names"])
+@pytest.mark.parametrize("repo", select_sample(["bill", "names"], "bill"))
 def test_by_the_session_alone(repo: str, home: Path, person: LiveView) -> None:
     copy = repair_scenarios.prepare(repo, home)
     assert not repair_scenarios.passes(copy)
@@ -92,15 +102,7 @@ def test_in_a_terminal(home: Path, person: LiveView) -> None:
 def mend_in_terminal(copy: Path, script: str, prompt: str, data: Path) -> None:
     """`agentstepper code`, whose approval is edited and given on its terminal."""
     options = ["--provider", "scripted", "--model", script, "--data", str(data)]
-    terminal = pexpect.spawn(
-        sys.executable,
-        ["-m", "agentstepper_nb", "code", prompt, *options],
-        cwd=str(copy),
-        encoding="utf-8",
-        timeout=60,
-        dimensions=(50, 200),
-    )
-    terminal.delaybeforesend = None
+    terminal = ForkedTerminal(copy, ["code", prompt, *options])
     try:
         terminal.expect(r"In the debugger: Run #\d+ of code")
         terminal.expect(r"→ run_command\(command=python -m unittest.*\)")
@@ -120,7 +122,52 @@ def mend_in_terminal(copy: Path, script: str, prompt: str, data: Path) -> None:
         terminal.expect(pexpect.EOF)
         assert terminal.wait() == 0
     finally:
-        terminal.close(force=True)
+        terminal.close()
+
+
+class ForkedTerminal(fdpexpect.fdspawn):  # type: ignore[misc]
+    """`agentstepper` on a terminal, in a process that is forked from this one.
+
+    This process has imported what the command needs.
+
+    Args:
+        folder: The folder that it runs in.
+        arguments: Its arguments.
+    """
+
+    def __init__(self, folder: Path, arguments: list[str]) -> None:
+        self._child, terminal = pty.fork()
+        if self._child == 0:
+            code = 1
+            try:
+                os.chdir(folder)
+                sys.stdin, sys.stdout, sys.stderr = (
+                    os.fdopen(n, "w" if n else "r") for n in range(3)
+                )
+                code = cli.main(arguments)
+            except BaseException:
+                # `os._exit` leaves without printing what ended it.
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+        termios.tcsetwinsize(terminal, (50, 200))
+        super().__init__(terminal, encoding="utf-8", timeout=60)
+        self.delaybeforesend = None
+
+    def wait(self) -> int:
+        """Wait for its end; its exit code."""
+        _, status = os.waitpid(self._child, 0)
+        self._child = 0
+        return os.waitstatus_to_exitcode(status)
+
+    def close(self) -> None:
+        """End it, whatever it does."""
+        if self._child:
+            os.kill(self._child, signal.SIGKILL)
+            self.wait()
+        super().close()
 
 
 # ---- in a notebook -----------------------------------------------------------------------------------

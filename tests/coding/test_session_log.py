@@ -107,7 +107,7 @@ def closed(messages: list[ChatMessage]) -> list[ChatMessage]:
     ]
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(turns)
 def test_what_was_logged_is_loaded(said: list[Any]) -> None:
     with TemporaryDirectory() as folder:
@@ -120,7 +120,7 @@ def test_what_was_logged_is_loaded(said: list[Any]) -> None:
             assert set(json.loads(line)) == {"timestamp", "data"}
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(turns.filter(bool), st.data())
 def test_a_log_that_was_cut_anywhere_gives_what_stands_before(
     said: list[Any], data: st.DataObject
@@ -356,6 +356,7 @@ def test_what_a_log_is_about(tmp_path: Path) -> None:
     )
 
 
+@settings(max_examples=15)
 @given(results)
 def test_a_result_is_read_as_text_where_it_is_one(result: ToolResult) -> None:
     shown = normalize_result(result)

@@ -28,6 +28,8 @@ from tests.coding.session_helpers import traces
 from tests.sdk.person import LiveView
 from tests.sdk.workspace.helpers import git, make_repository
 
+pytestmark = pytest.mark.usefixtures("cached_python")
+
 YES = ApprovalDecision(approved=True)
 
 

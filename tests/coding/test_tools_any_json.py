@@ -85,7 +85,7 @@ def tool_workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolWor
     tool_workspace.assert_outside_is_unchanged()
 
 
-FEW: Final = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW: Final = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def has_a_result(tool_workspace: ToolWorkspace, name: str, args: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentstepper_nb.coding.tool import ToolContext, ToolResult
@@ -118,6 +118,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=10)
 @given(data=VALUES, error=st.none() | st.text(max_size=3000), limit=st.integers(0, 3000))
 def test_a_result_is_never_longer_than_its_limit(
     tmp_path_factory: pytest.TempPathFactory, data: Any, error: str | None, limit: int

@@ -86,7 +86,7 @@ def test_tools_of_other_packages(
         named = {"good": f"{here}:Hello", "gone": "no_such_module:x", "again": f"{here}:Hello"}
         return EntryPoints(EntryPoint(name, value, group) for name, value in named.items())
 
-    monkeypatch.setattr(packages, "entry_points", points)
+    monkeypatch.setattr(packages, "_find_points", points)
     monkeypatch.setitem(__import__("sys").modules, __name__, SimpleNamespace(Hello=HelloTool))
     with caplog.at_level(logging.ERROR):
         tools = make_default_tools()

@@ -69,7 +69,8 @@ class ServeHost:
                 *(sys.executable, "-m", "tests.crash_recovery.faults", point, str(count), "serve"),
                 *("--client-port", agents, "--ui-port", uis),
                 *("--data", str(self.data), "--log-level", "warning", *self._options),
-            ]
+            ],
+            is_forked=True,
         )
         self._url = core.agents
         self._ports = (core.agents.rpartition(":")[2], core.uis.rpartition(":")[2])

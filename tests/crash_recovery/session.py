@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from agentstepper_nb.store.sqlite.reader import StoreReader
+from tests.helpers.forked_python import start_python
 from tests.helpers.serve_process import ServeExitedError
 
 from .core_hosts import CoreHost, RunningCore
@@ -139,7 +140,7 @@ class CrashTest:
     def _agent(self, name: str, journal: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
         journal = journal or self.folder / f"{name}.journal"
         command = [sys.executable, "-m", "tests.crash_recovery.agent", name]
-        agent = subprocess.Popen(
+        agent = start_python(
             [*command, str(journal), str(self._enough)],
             env=self.host.environment(),
             stderr=subprocess.DEVNULL,

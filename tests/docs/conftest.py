@@ -17,8 +17,9 @@ import pytest
 from agentstepper_nb import discover
 from agentstepper_nb.hub import AgentStepperCore
 from tests.docs.pages import ROOT
-from tests.docs.programs import ForkedPrograms
+from tests.docs.programs import ForkedPrograms, split_command
 from tests.helpers.core_announcement import announce_core
+from tests.helpers.forked_python import fork_programs
 from tests.helpers.serve_process import ServeProcess
 
 #: Seconds that a process has to do what is waited for.
@@ -59,12 +60,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedPrograms]:
+def programs() -> ForkedPrograms:
     """Runs programs that a test starts for what they do, and not for how they are started."""
-    home, folder = (tmp_path_factory.mktemp(name) for name in ("home", "outputs"))
-    programs = ForkedPrograms(stranger(home), folder, TIMEOUT_S)
-    yield programs
-    programs.close()
+    return ForkedPrograms(TIMEOUT_S)
 
 
 @pytest.fixture
@@ -90,13 +88,39 @@ def serve(home: Path) -> Iterator[ServeCommand]:
     with ExitStack() as stack:
 
         def start(lines: str = "agentstepper serve", **variables: str) -> ServeProcess:
-            *before, command = lines.strip().splitlines()
-            free = f"exec {command} --client-port 0 --ui-port 0"
-            served = ServeProcess("\n".join([*before, free]), stranger(home, **variables))
+            *before, last = lines.strip().splitlines()
+            free = f"{last} --client-port 0 --ui-port 0"
+            environment = stranger(home, **variables)
+            served = (
+                ServeProcess("\n".join([*before, f"exec {free}"]), environment)
+                if before
+                else start_core(free, environment)
+            )
             stack.callback(lambda: served.process.poll() is None and served.stop())
             return served
 
         yield start
+
+
+def start_core(line: str, environment: Environment) -> ServeProcess:
+    """Start `agentstepper serve` with options, forked."""
+    with fork_programs(
+        "agentstepper_nb.cli.serve",
+        "agentstepper_nb.hub.runtime.service",
+        "agentstepper_nb.store.runtime.sqlite",
+    ):
+        return ServeProcess(split_command(line), environment)
+
+
+def start_worker(line: str, environment: Environment) -> subprocess.Popen[bytes]:
+    """Start `agentstepper worker` with options, forked."""
+    with fork_programs(
+        "agentstepper_nb.cli.worker",
+        "agentstepper_nb.runtime.debugged_run",
+        "agentstepper_nb.runtime.monikers.joke",
+        "agentstepper_nb.runtime.service",
+    ):
+        return subprocess.Popen(split_command(line), env=environment, stderr=subprocess.DEVNULL)
 
 
 def shell(command: str, environment: Environment, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -19,12 +18,21 @@ from agentstepper_nb.protocol.runtime_requests import CreateAgentPayload
 from agentstepper_nb.runtime.client import AsyncAgents
 from agentstepper_nb.runtime.monikers.joke import JokeConfig
 from agentstepper_nb.runtime.monikers.llm import LlmConfig
-from tests.docs.conftest import Environment, ServeCommand, install, stranger
+from tests.docs.conftest import (
+    Environment,
+    ServeCommand,
+    install,
+    start_core,
+    start_worker,
+    stranger,
+)
 from tests.docs.pages import GUIDE, ROOT, blocks, prose, write_files
 from tests.docs.programs import ForkedPrograms
 from tests.helpers.serve_process import ServeProcess
 
 PAGE = GUIDE / "background-agents.md"
+#: The worker runs all sessions: a process for each imports for longer than a session takes.
+SERVE = "agentstepper serve --client-port 0 --ui-port 0 --worker-isolation none"
 #: Asks for the page's countdown, from what stands on the command line.
 LAUNCH = """\
 import json, sys
@@ -82,7 +90,7 @@ def page(
     (listener,) = re.findall(r'`(listener) = "(listener:Listener)"`', PAGE.read_text())
     points.write_text(f"{points.read_text()}{' = '.join(listener)}\n")
     environment = stranger(home, PYTHONPATH=f"{ROOT}:{home}")
-    served = ServeProcess("exec agentstepper serve --client-port 0 --ui-port 0", environment)
+    served = start_core(SERVE, environment)
     yield ServedPage(home, environment, served, programs)
     served.stop()
 
@@ -158,9 +166,7 @@ def test_a_worker_by_hand(home: Path, serve: ServeCommand, programs: ForkedProgr
     write_files(PAGE, home)
     serve(serving)
     environment = stranger(home)
-    with subprocess.Popen(
-        ["/bin/sh", "-c", f"exec {working}"], env=environment, stderr=subprocess.DEVNULL
-    ) as worker:
+    with start_worker(f"{working} --isolation none", environment) as worker:
         done = programs.run("python comedian.py", environment, home)
         worker.terminate()
     assert (done.returncode, done.stdout.split()[0]) == (0, "stopped"), done.stderr

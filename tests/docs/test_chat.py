@@ -117,7 +117,7 @@ def test_an_endpoint(reader: Reader) -> None:
 
 
 def test_an_agent_that_runs_on_its_own(reader: Reader, serve: ServeCommand) -> None:
-    serve()
+    serve("agentstepper serve --worker-isolation none")
     (said,) = reader.read_lines("joker.py")
     assert "foxes" in said.lower()
 

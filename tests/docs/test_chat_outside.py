@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from agentstepper_nb.chat.remote.tokens import SCOPES
 from agentstepper_nb.hub import chat_registry
 from tests.docs.conftest import stranger
 from tests.docs.pages import GUIDE, prose, write_files
+from tests.docs.programs import ForkedPrograms
 
 PAGE = GUIDE / "chat-outside.md"
 
@@ -22,18 +22,17 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
-def start(home: Path) -> Iterator[Start]:
+def start(home: Path, programs: ForkedPrograms) -> Iterator[Start]:
     """Start a program of the page's."""
     write_files(PAGE, home)
     started: list[subprocess.Popen[str]] = []
 
     def start(name: str, address: str = "", token: str = "") -> subprocess.Popen[str]:
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        command = [sys.executable, name, *([address] if address else [])]
         environment = stranger(home, CHAT_TOKEN=token)
-        process = subprocess.Popen(command, env=environment, cwd=home, **pipes)  # type: ignore[call-overload]
+        imported = ("agentstepper_nb.chat.chat", "agentstepper_nb.chat.remote.client")
+        process = programs.start(f"python {name} {address}", environment, home, *imported)
         started.append(process)
-        return process  # type: ignore[no-any-return]
+        return process
 
     yield start
     for process in started:

@@ -13,15 +13,16 @@ import pytest
 
 from agentstepper_nb import errors
 from notebooks.driver import Driver
-from tests.docs.conftest import Environment, stranger
+from tests.docs.conftest import Environment, start_core, stranger
 from tests.docs.docstrings import PACKAGE, list_examples
 from tests.docs.programs import ForkedPrograms
-from tests.helpers.serve_process import ServeProcess
 
 EXAMPLES = {example.place: example for example in list_examples()}
 #: The one that starts a cluster of Dask: `tests/fleet/test_guide.py` runs it.
 OF_FLEET = "fleet/fleet.py Fleet"
 ERRORS = "errors.py"
+#: The worker runs all sessions: a process for each imports for longer than a session takes.
+SERVE = "agentstepper serve --client-port 0 --ui-port 0 --worker-isolation none"
 #: What many of them import.
 IMPORTED = (
     "openai",
@@ -232,10 +233,10 @@ def test_no_example_stands_where_none_is_looked_for() -> None:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """A Core that starts workers, and a person who presses Step."""
+    """A Core that starts a worker, and a person who presses Step."""
     home = tmp_path_factory.mktemp("home")
     environment = stranger(home)
-    served = ServeProcess("exec agentstepper serve --client-port 0 --ui-port 0", environment)
+    served = start_core(SERVE, environment)
     driver = Driver(served.uis)
     with pytest.MonkeyPatch.context() as patch:  # where the person finds the Core and its token
         patch.setenv("JUPYTER_RUNTIME_DIR", environment["JUPYTER_RUNTIME_DIR"])

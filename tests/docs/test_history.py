@@ -49,7 +49,7 @@ def test_the_page_from_top_to_bottom(home: Path, programs: ForkedPrograms) -> No
         printed(text).text for text in ("print(agentstepper_nb.", "run.events()", "import_run")
     )
     (home / "page.py").write_text("".join(printed_code))
-    done = programs.run("python page.py", stranger(home), home)
+    done = programs.run("python page.py", stranger(home), home, "pandas")
     assert done.returncode == 0, done.stderr
     for said in ("night run", "crashed", "custom", "Mend it", "a timeout, again"):
         assert said in done.stdout

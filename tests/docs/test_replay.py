@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, discover
 from agentstepper_nb.sdk import set_current_stepper
-from tests.docs.conftest import shell, stranger
+from tests.docs.conftest import stranger
 from tests.docs.pages import GUIDE, blocks
 from tests.docs.programs import ForkedPrograms
 from tests.helpers.core_announcement import announce_core
@@ -70,6 +70,6 @@ def test_a_run_becomes_a_test(project: Path, programs: ForkedPrograms) -> None:
     command = next(b.text for b in blocks(PAGE) if b.text.strip().endswith("pytest test_answer.py"))
     _, *words = shlex.split(command)
     pytest_command = shlex.join([*words, "test_listing.py", "test_own.py"])
-    done = shell(f"{sys.executable} {pytest_command} {PLUGIN}", environment, project)
+    done = programs.run(f"python {pytest_command} {PLUGIN}", environment, project)
     assert "3 passed" in done.stdout, done.stdout
     assert "assert 'README' in result" in (project / "test_listing.py").read_text()

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from agentstepper_nb.protocol import inspection as wire
 from tests.docs.conftest import stranger
 from tests.docs.pages import GUIDE, ROOT, blocks
+from tests.docs.programs import ForkedPrograms
 from tests.sdk.person import LiveView
 
 PAGE = GUIDE / "stack.md"
 
 
-def test_the_expression_of_the_page(home: Path, uis: str) -> None:
+def test_the_expression_of_the_page(home: Path, uis: str, programs: ForkedPrograms) -> None:
     (command,) = [block.text.strip() for block in blocks(PAGE)]
     said = re.search(
         r"frame `(\w+)`, type\s+`(.+?)` in the Console.*?the answer, (\d+)",
@@ -28,9 +28,7 @@ def test_the_expression_of_the_page(home: Path, uis: str) -> None:
     assert port
     with (
         LiveView(port) as person,
-        subprocess.Popen(
-            command, shell=True, cwd=ROOT, env=stranger(home), stdout=subprocess.DEVNULL
-        ) as agent,
+        programs.start(command, stranger(home), ROOT, "openai") as agent,
     ):
         person.wait_until_halted()
         person.step()  # from the program's start

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agentstepper_nb import Agents, AgentStepperCore
 from agentstepper_nb.cli.worker_arguments import add_worker_command
-from tests.docs.conftest import stranger
+from tests.docs.conftest import start_worker, stranger
 from tests.docs.pages import GUIDE, prose, write_files
 from tests.docs.programs import ForkedPrograms
 
@@ -23,12 +23,10 @@ LEFT_OUT = {"--data", "--log-level", "--until-eof", "--help"}
 @contextmanager
 def worker(home: Path, core: AgentStepperCore, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """A worker by hand that has connected."""
-    command = " ".join(["exec agentstepper worker", *options])
+    command = " ".join(["agentstepper worker --isolation none", *options])
     with (
         Agents.connect(core.url(core.client_port), core.tokens.control) as agents,
-        subprocess.Popen(
-            ["/bin/sh", "-c", command], env=stranger(home), stderr=subprocess.DEVNULL
-        ) as process,
+        start_worker(command, stranger(home)) as process,
     ):
         before = agents.status().dispatchers
         while agents.status().dispatchers == before:

@@ -114,6 +114,7 @@ def test_the_event_is_found_after_the_person_has_agreed(
     assert forks.count() >= 4  # the good run and its executions
 
 
+@pytest.mark.soak  # tests/replay/test_view_searches has it without a browser
 def test_a_search_is_cancelled_with_the_agent_that_it_executes(searched: Searched) -> None:
     (searched.folder / "world").write_text("slow")
     searched.estimate("true")

@@ -130,6 +130,7 @@ def record_writer(view: DebuggerView, jupyter: Jupyter, folder: Path, program: s
         process.wait()
 
 
+@pytest.mark.soak  # tests/replay has it without a browser
 def test_a_fork_in_place_is_put_back(
     context: BrowserContext, jupyter: Jupyter, project: Path
 ) -> None:

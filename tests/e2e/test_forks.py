@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import BrowserContext, expect
 
 from .axe import expect_clean
@@ -117,6 +118,7 @@ def test_a_cell_is_forked_in_its_notebook(own_lab: NewLab, jupyter: Jupyter) -> 
 RESTART = "Restart, and run the cells above first"
 
 
+@pytest.mark.soak  # js/tests/lab/notebooks has it without a browser
 def test_a_cell_is_forked_in_a_restarted_kernel(own_tab: NewLab, jupyter: Jupyter) -> None:
     cells = [
         "%load_ext agentstepper_nb\nCALLS, WORDS = [], ['a', 'b']\ndef look_up(word: str) -> str:\n"
@@ -149,6 +151,7 @@ def test_a_cell_is_forked_in_a_restarted_kernel(own_tab: NewLab, jupyter: Jupyte
     assert lab.errors == []
 
 
+@pytest.mark.soak  # js/tests/lab/notebooks has it without a browser
 def test_no_kernel_is_restarted_for_a_cell_that_was_changed(
     own_lab: NewLab, jupyter: Jupyter
 ) -> None:

@@ -52,6 +52,7 @@ def expect_the_same_view(lab: Lab) -> None:
     expect(lab.view(0).root).to_have_attribute("data-mark", "first")
 
 
+@pytest.mark.soak  # js/tests/lab has it without a browser
 def test_a_view_is_kept_when_its_output_is_updated_and_ends_with_it(new_tab: NewLab) -> None:
     lab, sockets = shown(new_tab, [SHOW, UPDATE])
     lab.run(1)

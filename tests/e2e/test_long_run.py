@@ -94,9 +94,8 @@ def expect_length(view: DebuggerView, length: int) -> None:
     expect(grid).to_have_attribute("aria-rowcount", str(length), timeout=60_000)
 
 
-@pytest.mark.parametrize(
-    "length", [2_000, pytest.param(100_000, marks=[pytest.mark.soak, pytest.mark.timeout(600)])]
-)
+@pytest.mark.soak  # test_fleet draws what is in sight alone, js/tests/model/window a long run
+@pytest.mark.parametrize("length", [2_000, pytest.param(100_000, marks=pytest.mark.timeout(600))])
 def test_a_long_run(
     context: BrowserContext, jupyter: Jupyter, screenshots: Path, length: int
 ) -> None:

@@ -36,6 +36,7 @@ def test_a_draft_survives_a_reload(context: BrowserContext, jupyter: Jupyter) ->
         expect(view.root.locator(".as-mod-halted")).to_contain_text("41")
 
 
+@pytest.mark.soak  # test_a_draft_survives_a_reload has the draft, js/tests the other tab
 def test_a_draft_is_the_same_in_two_tabs(context: BrowserContext, jupyter: Jupyter) -> None:
     with agent(jupyter, "shared"):
         _, view = open_page(context, jupyter)

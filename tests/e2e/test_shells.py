@@ -27,7 +27,7 @@ def expect_once(shell: Shell) -> None:
     assert shell.errors() == []
 
 
-@pytest.mark.parametrize("name", select_sample(SHELLS, "lab-panel", "notebook-inline"))
+@pytest.mark.parametrize("name", select_sample(SHELLS, "notebook-inline"))
 def test_the_scenario(request: pytest.FixtureRequest, pictures: Pictures, name: str) -> None:
     shell = SHELLS[name](request)
     view, spy = shell.view, shell.spy

@@ -15,6 +15,7 @@ from openai import OpenAI
 from agentstepper_nb.models.scripted import ScriptedServer, load_script
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESSED_LINE, RIGHT_LINE
 from examples import fix_tests as example
+from tests.helpers.forked_python import fork_programs
 
 
 @dataclass
@@ -54,9 +55,11 @@ class PassThroughStepper:
 
 
 @pytest.fixture(autouse=True)
-def without_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The project's own tests need none of those that are installed here."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    with fork_programs():
+        yield
 
 
 @pytest.fixture

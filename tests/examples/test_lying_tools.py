@@ -15,6 +15,7 @@ from agentstepper_nb.protocol.overview import GetOverview, RunOutcome, RunOvervi
 from agentstepper_nb.protocol.records import RunHistory
 from examples import execution_agent, repair_agent
 from tests.helpers.core_announcement import announce_core
+from tests.helpers.forked_python import fork_programs
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def live(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AgentStepp
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "jupyter-runtime"))
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter-data"))
-    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
+    with fork_programs(), AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
         file = announce_core(core)
         yield core
         discover.remove_core_info(file)

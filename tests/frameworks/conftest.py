@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,16 +17,36 @@ from tests.frameworks.unsupported_rows import UNSUPPORTED_ROWS
 from tests.helpers.core_announcement import announce_core
 from tests.sdk.person import LiveView
 
+#: The file of all frameworks' rows.
+ROWS = Path(__file__).with_name("test_matrix.py")
+for _module in ("agent_scopes", "replays"):
+    pytest.register_assert_rewrite(f"tests.frameworks.{_module}")
+
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Leave the rows of which `make test` has no sample to `make frameworks`."""
     call: Any = getattr(item, "callspec", None)
-    sampled = SAMPLED_ROWS.get(item.path.name)
+    function = getattr(item, "function", None)
+    sampled = SAMPLED_ROWS.get(getattr(function, "__module__", "").rpartition(".")[2])
     if call is None or sampled is None:
         return
     framework, mode = call.params["process"], call.params.get("mode")
     if framework not in sampled or (mode in MODES and mode != sampled[framework]):
         item.add_marker(pytest.mark.frameworks)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the rows of one framework follow each other: its process is started once."""
+    places = [at for at, item in enumerate(items) if item.path == ROWS]
+    rows = sorted((items[at] for at in places), key=_get_framework)
+    for at, row in zip(places, rows, strict=True):
+        items[at] = row
+
+
+def _get_framework(item: Any) -> str:
+    framework: str = item.callspec.params["process"]
+    return framework
 
 
 @pytest.fixture(scope="module")

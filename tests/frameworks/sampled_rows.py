@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tests.frameworks.unsupported_rows import separately_installed
+
+FRAMEWORKS = ("langgraph", "openai-agents", "pydantic-ai")
+#: `make frameworks` has these besides.
+MORE_FRAMEWORKS = ("agent-framework", "anthropic", "crewai", "google-adk", "mcp", "smolagents")
 #: How an agent is run.
 MODES = ("sync", "asynchronous", "stream")
 
-#: Of each file, the frameworks that are sampled, each in one mode.
+#: Of each module, the frameworks that are sampled, each in one mode.
 SAMPLED_ROWS = {
-    "test_matrix.py": {
+    "test_matrix": {
         "langgraph": "stream",
         "openai-agents": "asynchronous",
         "pydantic-ai": "sync",
     },
-    "test_agents.py": {"pydantic-ai": "stream"},
-    "test_replays.py": {"langgraph": "asynchronous"},
+    "agent_scopes": {"pydantic-ai": "stream"},
+    "replays": {"langgraph": "asynchronous"},
 }
+
+each_framework = pytest.mark.parametrize(
+    "process",
+    [*FRAMEWORKS, *map(separately_installed, MORE_FRAMEWORKS)],
+    indirect=True,
+    scope="module",
+)
+each_mode = pytest.mark.parametrize("mode", MODES)

@@ -15,8 +15,8 @@ from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.models.scripted import ScriptedServer
 from tests.docs.pages import GUIDE, blocks, write_files
 from tests.frameworks.agent_process import ENVIRONMENTS, HERE, NOTHING_SENT
+from tests.frameworks.sampled_rows import FRAMEWORKS, MORE_FRAMEWORKS
 from tests.frameworks.stepped_agent import ANSWER, QUERY, SteppedAgent, replace
-from tests.frameworks.test_matrix import FRAMEWORKS, MORE_FRAMEWORKS
 from tests.frameworks.unsupported_rows import separately_installed
 from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
@@ -24,7 +24,7 @@ from tests.sdk.scripted_core import TIMEOUT_S
 #: How the page starts its agent.
 RUN, CELLS = "agentstepper run", "%%step"
 #: The page that `make test` has, and how it starts its agent.
-SAMPLED_PAGE = ("openai-agents", CELLS)
+SAMPLED_PAGE = ("pydantic-ai", CELLS)
 #: The tool of a page where it isn't `add`, an edit of its call, and what halts after the answer.
 BASH: Final = ("bash", replace("b=3", "b=10"), ["bash"])
 CODE: Final = ["final_answer", "final_answer's result"]

@@ -1,4 +1,7 @@
-"""Frameworks' agents under the debugger, without a changed line of theirs."""
+"""Frameworks' agents under the debugger, without a changed line of theirs.
+
+The tests of `agent_scopes` and `replays` are of this file, too: to start a framework takes seconds.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,11 @@ from agentstepper_nb.protocol.data_model import EventKind
 from agentstepper_nb.protocol.seams import FoundBy, FoundTool, RunSeams
 from tests.frameworks.agent_process import AgentProcess
 from tests.frameworks.agent_rows import get_label, get_lane, run_to_end
-from tests.frameworks.sampled_rows import MODES
+from tests.frameworks.agent_scopes import *  # noqa: F403  # here, they have the same processes
+from tests.frameworks.replays import *  # noqa: F403
+from tests.frameworks.sampled_rows import each_framework, each_mode
 from tests.frameworks.stepped_agent import ANSWER, QUERY, SteppedAgent, change_argument, replace
-from tests.frameworks.unsupported_rows import separately_installed
 
-FRAMEWORKS = ("langgraph", "openai-agents", "pydantic-ai")
-#: `make frameworks` has these besides.
-MORE_FRAMEWORKS = ("agent-framework", "anthropic", "crewai", "google-adk", "mcp", "smolagents")
 #: Of each framework, the seams of its tools and of its model's client.
 SEAMS = {
     "langgraph": {"langchain-core", "httpx2"},
@@ -34,15 +35,6 @@ SEAMS = {
 
 #: The sub-agents' names, where they aren't `helper`: these are called by their own names.
 SUB_AGENTS = {"smolagents": "delegate", "google-adk": "delegate"}
-
-
-each_framework = pytest.mark.parametrize(
-    "process",
-    [*FRAMEWORKS, *map(separately_installed, MORE_FRAMEWORKS)],
-    indirect=True,
-    scope="module",
-)
-each_mode = pytest.mark.parametrize("mode", MODES)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,11 @@ import zmq
 from tests.widgets.kernel import TIMEOUT_S, CellResult, Kernel
 
 Message = dict[str, Any]
+
+
+def plain(text: str) -> str:
+    """A text without its colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 class Frontend:

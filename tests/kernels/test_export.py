@@ -9,6 +9,10 @@ import pytest
 from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.protocol.v1 import runfile
 from tests.kernels.front import Frontend
+from tests.kernels.test_view import BLOCKS
+
+#: What is exported lies in a Core, whichever ipykernel it is in.
+pytestmark = BLOCKS
 
 
 @pytest.fixture

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from agentstepper_nb.protocol import inspection as wire
 from agentstepper_nb.protocol import ui as v2
 from agentstepper_nb.protocol.data_model import RunEnding
+from agentstepper_nb.sdk.inspection.pdb_entry import NO_INPUT
 from agentstepper_nb.widgets import VIEW_MIME
 from tests.helpers.sampling import select_sample
-from tests.kernels.front import CommConnection, Frontend
+from tests.kernels.front import CommConnection, Frontend, plain
 from tests.widgets.kernel import CellResult
 from tests.widgets.person import KernelTestView, connect_view
 
@@ -28,11 +30,6 @@ BLOCKS = pytest.mark.parametrize("kernel", select_sample(("7.3", "7.4"), "7.4"),
 DEAF = pytest.mark.parametrize("kernel", ["6.31"], indirect=True)
 
 VIEW = "application/vnd.jupyter.widget-view+json"
-
-
-def plain(text: str) -> str:
-    """A text without its colours."""
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def shown(ran: CellResult) -> list[dict[str, Any]]:
@@ -118,7 +115,10 @@ def test_a_kernel_without_subshells_is_left_free(front: Frontend) -> None:
     assert ran.text.count("\n") == 2
     assert front.run("dbg").value == "<AgentStepper 'agent', open>"
     person = KernelTestView(CommConnection(front, front.wait_for_model(cell)))
-    person.step_run(person.find_halted_run(), '{"q": 1.0}')
+    run = person.find_halted_run()
+    asked = wire.GetStack(run=run.id, halt_point=run.pending[0])
+    assert person.ask(asked, wire.StackSnapshot).pdb_refusal == NO_INPUT
+    person.step_run(run, '{"q": 1.0}')
     person.step()
     assert person.wait_until_ended().ending is RunEnding.FINISHED
     assert front.run("query.response").value == "{'q': 1.0}"
@@ -306,6 +306,7 @@ def test_the_token_is_in_the_environment_alone(front: Frontend) -> None:
         assert token not in repr(said)
 
 
+@BLOCKS
 def test_processes_find_it(front: Frontend) -> None:
     code = (
         "from agentstepper_nb import AgentStepper\n"

@@ -46,7 +46,9 @@ def brought(monkeypatch: pytest.MonkeyPatch) -> None:
             ("picky", "other_package:Picky"),
         )
     )
-    monkeypatch.setattr(entry_point_loader, "entry_points", points.select)
+    monkeypatch.setattr(
+        entry_point_loader, "_find_points", lambda group: points.select(group=group)
+    )
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
 

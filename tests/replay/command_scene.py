@@ -93,7 +93,9 @@ def open_scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 @pytest.fixture
-def scene(open_scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+def scene(
+    open_scene: Scene, forked_programs: None, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Scene]:
     core = open_scene.core
     monkeypatch.setenv("OPENAI_BASE_URL", open_scene.model.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", "any")

@@ -14,10 +14,8 @@ import pytest
 
 from agentstepper_nb import (
     AgentStepper,
-    AgentStepperCore,
     CommandError,
     Divergence,
-    discover,
     fork_run,
     instrument,
     list_runs,
@@ -38,7 +36,6 @@ from agentstepper_nb.protocol.replay_marks import ReplayRole
 from agentstepper_nb.protocol.start_methods import ForkOrigin, FunctionStart
 from agentstepper_nb.replay import load_recording
 from agentstepper_nb.sdk import set_current_stepper
-from tests.helpers.core_announcement import announce_core
 
 TOOLS: Any = [{"type": "function", "function": {"name": "count", "parameters": {}}}]
 
@@ -86,13 +83,10 @@ def model() -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
+def folder(runs: Path) -> Iterator[Path]:
     """The folder of a Core that keeps runs, and that this process finds."""
     instrument.enable(discovers_tools=True)
-    with AgentStepperCore("127.0.0.1", 0, 0, data=tmp_path / "runs") as core:
-        file = announce_core(core)
-        yield tmp_path / "runs"
-        discover.remove_core_info(file)
+    yield runs
     instrument.disable()
 
 
@@ -133,7 +127,7 @@ def test_a_replay_asks_nobody(recorded: StoredRun, agent: Agent, model: Scripted
     assert again.forked_from == ForkOrigin(run=recorded.id)
     listed = list_runs(recorded.folder)
     assert listed.forked_from[again.id] == recorded.id
-    assert listed.forked_at.isna().all()
+    assert listed.forked_at.isna()[again.id]
     assert newest(recorded.folder).header.usage is None
 
 

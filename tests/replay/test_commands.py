@@ -231,7 +231,7 @@ def test_a_view_forks_a_run_that_is_halted(scene: Scene) -> None:
 
 
 def test_what_a_view_started_goes_on_where_the_core_stops(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    forked_programs: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AGENTSTEPPER_RUNS_FOLDER", raising=False)
     program = QUICK[2].replace("'x', mode='continue', ", "'x', ")  # it halts at its end

@@ -27,8 +27,8 @@ from agentstepper_nb.sdk.workspace.files import DEFAULT_FILE_LIMITS
 from tests.replay.workspace_trees import RecordedRun, Tree, digest, list_tree, trees, write_tree
 from tests.sdk.workspace.helpers import fingerprint, make_repository
 
-#: Each example takes most of a second: eight of them each time, and all in `make soak`.
-EXAMPLES = 8 if settings.default.max_examples <= 30 else settings.default.max_examples
+#: Each example takes most of a second: three of them each time, and all in `make soak`.
+EXAMPLES = 3 if settings.default.max_examples <= 30 else settings.default.max_examples
 
 
 def make_recording(files: RecordedFiles | None) -> Recording:

@@ -51,32 +51,50 @@ class Writer:
         return f"wrote {step}"
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> Iterator[Path]:
-    """The folder of a Core that keeps runs, and that this process finds."""
-    with AgentStepperCore("127.0.0.1", 0, 0, data=tmp_path / "runs") as core:
-        file = announce_core(core)
-        yield tmp_path / "runs"
-        discover.remove_core_info(file)
+def use_home(patch: pytest.MonkeyPatch, home: Path) -> None:
+    """Let this process find the Core and the snapshots of a home."""
+    for name in ("AGENTSTEPPER_URL", "AGENTSTEPPER_TOKEN", "JPY_PARENT_PID"):
+        patch.delenv(name, raising=False)
+    for name in ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR"):
+        patch.setenv(name, str(home / name.lower()))
+
+
+@pytest.fixture(scope="module")
+def recorded_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, StoredRun]]:
+    """A home with a Core that keeps runs, and a run of the agent in its folder `project`."""
+    home = tmp_path_factory.mktemp("home")
+    project = make_repository(home / "project")
+    with pytest.MonkeyPatch.context() as patch:
+        use_home(patch, home)
+        with AgentStepperCore("127.0.0.1", 0, 0, data=home / "runs") as core:
+            file = announce_core(core)
+            with (
+                AgentStepper(
+                    "writer", agent_workspace_path=project, stop_on_entry=False, mode="continue"
+                ) as dbg,
+                agentstepper_nb.sdk.set_current_stepper(dbg),
+            ):
+                assert Writer().run() == "wrote 1 wrote 2 wrote 3 wrote 4"
+                run = dbg.run_id
+            yield home, load_run(run, home / "runs")
+            discover.remove_core_info(file)
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    return make_repository(tmp_path / "project")
+def recorded(
+    recorded_home: tuple[Path, StoredRun],
+    no_core_of_this_machine: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> StoredRun:
+    """The run, which all tests fork: its files are afterwards as they were."""
+    home, run = recorded_home
+    use_home(monkeypatch, home)
+    return run
 
 
 @pytest.fixture
-def recorded(runs: Path, project: Path) -> StoredRun:
-    """A run of the agent."""
-    with (
-        AgentStepper(
-            "writer", agent_workspace_path=project, stop_on_entry=False, mode="continue"
-        ) as dbg,
-        agentstepper_nb.sdk.set_current_stepper(dbg),
-    ):
-        assert Writer().run() == "wrote 1 wrote 2 wrote 3 wrote 4"
-        run = dbg.run_id
-    return load_run(run, runs)
+def project(recorded: StoredRun) -> Path:
+    return Path(recorded.header.workspace or "")
 
 
 def find_row(run: StoredRun, step: int, side: str) -> int:
@@ -115,8 +133,9 @@ def test_the_forks_own_changes_are_recorded(recorded: StoredRun) -> None:
 def test_what_is_not_as_in_the_snapshot_is_a_notice_of_the_fork(
     recorded: StoredRun, project: Path
 ) -> None:
-    (project / ".gitignore").write_text("*.log\n")
-    (project / "agent.log").touch()
+    left_out = [project / ".gitignore", project / "agent.log"]
+    for file in left_out:
+        file.write_text("*.log\n")
     row, agent = find_row(recorded, 3, "end"), Writer()
     fork_run(recorded, row, agent.run, edit="wrote nothing")
     assert newest(recorded.folder).header.notice == (
@@ -127,6 +146,8 @@ def test_what_is_not_as_in_the_snapshot_is_a_notice_of_the_fork(
         f"Files restored in place: to undo it, run agentstepper put-back {project}."
     )
     put_back(project)
+    for file in left_out:
+        file.unlink()
 
 
 def test_a_fork_of_a_fork_has_the_files_of_its_row(recorded: StoredRun) -> None:
@@ -193,7 +214,7 @@ def test_a_stepper_for_the_recorded_folder_watches_the_forks(
 
 
 def test_a_process_that_is_started_as_a_fork_watches_its_folder(
-    recorded: StoredRun, project: Path
+    recorded: StoredRun, forked_programs: None, project: Path
 ) -> None:
     prepared = prepare_workspace(recorded, find_row(recorded, 2, "end"), cwd=project)
     assert prepared is not None
@@ -229,7 +250,12 @@ def test_what_decides_is_searched_for_in_folders_of_their_own(
 ) -> None:
     before, agent = fingerprint(project), OtherWriter()
     found = find_deciding_event(
-        recorded, None, agent.run, check=lambda came: came.startswith("wrote 1 wrote 2"), yes=True
+        recorded,
+        None,
+        agent.run,
+        check=lambda came: came.startswith("wrote 1 wrote 2"),
+        repeat=1,
+        yes=True,
     )
     assert found.row == find_row(recorded, 2, "end")
     starts = {len(names) for names in agent.found}

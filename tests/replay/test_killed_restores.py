@@ -119,7 +119,7 @@ def change_much(folder: Path, files: int) -> None:
 
 
 @pytest.fixture
-def restores(folder: Path, data: Path) -> KilledRestores:
+def restores(folder: Path, data: Path, forked_programs: None) -> KilledRestores:
     """A folder whose files differ much from those of the snapshot."""
     write_files(folder, "old", 8)
     (folder / "gone.txt").write_text("gone\n")

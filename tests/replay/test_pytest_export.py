@@ -28,6 +28,7 @@ from agentstepper_nb.models.scripted import (
 )
 from agentstepper_nb.replay.pytest_export import export_test
 from notebooks.driver import Driver
+from tests.helpers.forked_python import fork_programs
 
 ROOT = Path(agentstepper_nb.__file__).parents[1]
 COMMAND = [sys.executable, "-m", "agentstepper_nb"]
@@ -184,7 +185,7 @@ def export(
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
     """A run of the agent, whose folder has its test."""
     home = tmp_path_factory.mktemp("recorded")
-    with ScriptedServer(SCRIPT) as model:
+    with ScriptedServer(SCRIPT) as model, fork_programs():
         environment = make_environment(home, model)
         recorded = record(home, environment, AGENT)
         asked = len(model.exchanges)
@@ -196,7 +197,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
 
 
 @pytest.fixture
-def exported(recorded: StoredRun, tmp_path: Path) -> Path:
+def exported(recorded: StoredRun, forked_programs: None, tmp_path: Path) -> Path:
     """The test of the run."""
     shutil.copytree(recorded.folder.with_name("project"), tmp_path / "project")
     return tmp_path / "project" / "test_count.py"
@@ -276,7 +277,7 @@ def test_recording_anew_says_that_it_needs_a_core(
 
 
 def test_what_differs_each_time_is_left_out_or_frozen_where_the_export_is_told(
-    environment: dict[str, str], tmp_path: Path
+    environment: dict[str, str], forked_programs: None, tmp_path: Path
 ) -> None:
     """The export refuses a test that can't pass, and says which patterns make it pass.
 
@@ -334,7 +335,9 @@ def test_the_plugin_imports_the_lazy_package_alone(
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
-def test_what_a_test_lacks_is_told(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_what_a_test_lacks_is_told(
+    tmp_path: Path, environment: dict[str, str], forked_programs: None
+) -> None:
     (tmp_path / "test_bare.py").write_text(
         "import pytest\n\n\ndef test_unmarked(replay_agent):\n    replay_agent(print)\n\n\n"
         '@pytest.mark.agentstepper_recording("a.json")\n'

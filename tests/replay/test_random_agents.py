@@ -152,7 +152,8 @@ def load(live: AgentStepperCore, run: str) -> tuple[RunHistory, str | None]:
 
 #: Seeds of each part; all but the first are the soak's.
 SEEDS = [
-    range(10),
+    range(5),
+    pytest.param(range(5, 10), marks=pytest.mark.soak),
     *(
         pytest.param(range(start, start + 10), marks=pytest.mark.soak)
         for start in range(10, 100, 10)
@@ -245,7 +246,6 @@ def test_a_changed_program_diverges(live: AgentStepperCore) -> None:
 
 def test_without_scope_paths_replays_are_wrong(live: AgentStepperCore) -> None:
     """What the property rests on: by contents alone, branches get each other's outcomes."""
-    wrong = 0
     for seed in range(10):
         run, wanted = execute(live, RandomAgent(seed, World(seed)))
         recording = record(live, run)
@@ -257,5 +257,6 @@ def test_without_scope_paths_replays_are_wrong(live: AgentStepperCore) -> None:
             ),
         )
         _, came = execute(live, RandomAgent(seed, World(seed)), Replayer(blind, halts=False))
-        wrong += came != wanted
-    assert wrong > 0
+        if came != wanted:
+            return
+    pytest.fail("Each replay was right.")

@@ -29,8 +29,8 @@ from tests.replay.workspace_trees import (
 )
 from tests.sdk.workspace.helpers import fingerprint, make_repository
 
-#: Each example takes most of a second: eight of them each time, and all in `make soak`.
-EXAMPLES = 8 if settings.default.max_examples <= 30 else settings.default.max_examples
+#: Each example takes most of a second: three of them each time, and all in `make soak`.
+EXAMPLES = 3 if settings.default.max_examples <= 30 else settings.default.max_examples
 
 
 def restore(run: RecordedRun, data: Path, row: int) -> WorkspaceReport:

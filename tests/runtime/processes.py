@@ -36,6 +36,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     StepQuery,
 )
 from agentstepper_nb.rpc.persistent_connection import ReconnectingCaller, maintain_connection
+from tests.helpers.forked_python import start_python
 from tests.helpers.serve_process import ServeProcess
 from tests.runtime.queues import LOG
 
@@ -71,7 +72,8 @@ class CoreProcesses:
                 *("--client-port", agents, "--ui-port", uis),
                 *("--worker-token", self.token, "--control-token", self.control),
                 *("--log-level", "warning", *self._options),
-            ]
+            ],
+            is_forked=True,
         )
         self.agents = served.agents
         self._ports = (served.agents.rpartition(":")[2], served.uis.rpartition(":")[2])
@@ -87,7 +89,7 @@ class CoreProcesses:
             options: What it is told besides.
         """
         own = "agentstepper_nb", "worker", "--log-level", "warning", "--data", str(self.data)
-        process = subprocess.Popen(
+        process = start_python(
             [
                 *(sys.executable, "-m", *(command or own)),
                 *("--url", self.agents, "--token", self.token, "--lease", LEASE, "--poll", POLL),

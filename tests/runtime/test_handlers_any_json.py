@@ -36,7 +36,7 @@ KINDS = st.sampled_from([ActionKind.CREATE, ActionKind.INTERRUPT, ActionKind.INP
 MONIKERS = st.sampled_from(["counting", "nobody", "\N{PILE OF POO}"])
 
 
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 3)  # each has a Core and a worker
 @given(
     poisons=st.lists(st.tuples(KINDS, PAYLOADS), max_size=6),
     creations=st.lists(st.tuples(MONIKERS, JSON, PAYLOADS), max_size=3),

@@ -68,21 +68,20 @@ async def go_on(client: RuntimeClient) -> None:
     await judge(client)
 
 
-def test_a_worker_and_then_a_core_are_killed(tmp_path: Path) -> None:
+def test_a_core_and_its_worker_are_killed(tmp_path: Path) -> None:
+    """Of a worker alone, test_moniker_messages tells."""
+
     async def test() -> None:
         place = CoreProcesses(tmp_path)
         with place.core() as core:
             async with place.client() as client:
                 with place.worker(options=COOPERATIVE) as first:
                     await begin(client)
-                    kill(first)
-                with place.worker(options=COOPERATIVE) as second:
-                    await farther(client, 2)
                     kill(core)
-                    kill(second)
+                    kill(first)
                 with place.core(), place.worker(options=COOPERATIVE):
-                    await farther(client, 3)
-                    await client.wait_until(lambda states: states[PAUSED].epoch >= 3)
+                    await farther(client, 2)
+                    await client.wait_until(lambda states: states[PAUSED].epoch >= 2)
                     await go_on(client)
 
     run(test)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import Agents
+from agentstepper_nb.cli import main
 from agentstepper_nb.errors import CommandError
 from tests.helpers.serve_process import ServeProcess
 
@@ -29,7 +29,7 @@ class Operated:
         self._folder = folder
         command = (sys.executable, "-m", "agentstepper_nb", "serve", "--data", str(folder))
         ports = ("--client-port", "0", "--ui-port", "0", "--control-token", CONTROL)
-        self.served = ServeProcess([*command, *ports, *options])
+        self.served = ServeProcess([*command, *ports, *options], is_forked=True)
         self.agents = Agents.connect(self.served.agents, CONTROL)
         self.log: list[dict[str, Any]] = []
 
@@ -37,7 +37,7 @@ class Operated:
         """A run as people read it."""
         file = self._folder / "run.log"
         export = ("export", run, str(file), "--data", str(self._folder))
-        subprocess.run([sys.executable, "-m", "agentstepper_nb", *export], check=True)
+        assert main([*export]) == 0
         return file.read_text()
 
     def close(self) -> None:
@@ -53,7 +53,15 @@ def operated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Operat
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     for name in ("URL", "TOKEN", "CONTROL_TOKEN", "WORKER_URL", "WORKER_TOKEN"):
         monkeypatch.delenv(f"AGENTSTEPPER_{name}", raising=False)
-    options = ("--log-json", "--max-sessions", "2", "--model-rate", "jokes=6/min")
+    options = (
+        "--log-json",
+        "--worker-isolation",
+        "none",
+        "--max-sessions",
+        "2",
+        "--model-rate",
+        "jokes=6/min",
+    )
     operated = Operated(tmp_path / "data", *options)
     yield operated
     operated.close()

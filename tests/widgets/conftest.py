@@ -13,6 +13,12 @@ from tests.widgets.kernel import Kernel
 from tests.widgets.person import KernelTestView, connect_view
 
 ROOT = Path(__file__).parents[2]
+#: Which of the modules that take long to import are.
+HEAVY_MODULES = (
+    "import sys\n"
+    "sorted({'anywidget', 'websockets', 'git', 'openai', 'tornado.websocket',"
+    " 'agentstepper_nb.sdk', 'agentstepper_nb.widgets'} & set(sys.modules))"
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +58,7 @@ def kernel(core: AgentStepperCore, environment: dict[str, str], folder: Path) ->
     try:
         loaded = kernel.run("%load_ext agentstepper_nb")
         assert (loaded.status, loaded.text) == ("ok", "")
+        kernel.heavy_modules = kernel.run(HEAVY_MODULES).value
         yield kernel
     finally:
         kernel.close()

@@ -55,7 +55,12 @@ class Kernel:
         env: Its environment.
         cwd: Its folder.
         manager: What starts it; the environment's own kernel where none is given.
+
+    Attributes:
+        heavy_modules: Those that take long to import and had been when the magics were loaded.
     """
+
+    heavy_modules: str | None = None
 
     def __init__(self, env: dict[str, str], cwd: str, manager: KernelManager | None = None) -> None:
         self.manager = manager or KernelManager(kernel_name="python3")

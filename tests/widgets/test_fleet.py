@@ -11,7 +11,6 @@ from agentstepper_nb import Agents, FleetWidget, discover
 from agentstepper_nb.hub.standalone import AgentStepperCore
 from agentstepper_nb.protocol.runtime import SessionStatus
 from tests.runtime.manual_worker import ManualWorker
-from tests.widgets.kernel import Kernel
 
 
 @pytest.fixture(autouse=True)
@@ -75,11 +74,3 @@ def test_without_a_core_the_text_says_what_to_do() -> None:
     widget = FleetWidget()
     assert "agentstepper serve" in repr(widget)
     widget.close()
-
-
-def test_the_magic_shows_the_widget(kernel: Kernel) -> None:
-    shown = kernel.run("%agentstepper fleet")
-    assert shown.status == "ok"
-    assert shown.displayed("application/vnd.jupyter.widget-view+json")
-    (text,) = [c["data"]["text/plain"] for kind, c in shown.outputs if kind == "display_data"]
-    assert text.startswith("AgentStepper: the fleet.\n0 sessions.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
@@ -161,80 +161,68 @@ class SavedView:
 
 
 @pytest.fixture(scope="module")
-def execute(
-    core: AgentStepperCore, environment: dict[str, str], folder: Path
-) -> Callable[[str], Path]:
-    """Execute a notebook with one agent in it as `jupyter execute` does, and save it."""
+def saved(core: AgentStepperCore, environment: dict[str, str], folder: Path) -> Path:
+    """A notebook with an agent and a hostile one, executed as by `jupyter execute`, and saved."""
     env = environment | {
         "AGENTSTEPPER_URL": f"ws://127.0.0.1:{core.client_port}",
         "AGENTSTEPPER_TOKEN": core.tokens.agent,
     }
-
-    def run(code: str) -> Path:
-        cells = [nbformat.v4.new_code_cell(each) for each in ("%load_ext agentstepper_nb", code)]
-        notebook = nbformat.v4.new_notebook(cells=cells)
-        client = NotebookClient(
-            notebook,
-            timeout=120,
-            allow_errors=True,
-            resources={"metadata": {"path": str(folder)}},
-        )
-        with (
-            connect_view(f"ws://127.0.0.1:{core.ui_port}") as person,
-            ThreadPoolExecutor() as pool,
-        ):
-            stepped = pool.submit(let_go, person)
-            client.execute(env=env)
-            stepped.result(60)
-        path = folder / "saved.ipynb"
-        nbformat.write(notebook, path)
-        return path
-
-    return run
+    codes = ("%load_ext agentstepper_nb", AGENT, hostile.CELL)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in codes])
+    client = NotebookClient(
+        notebook, timeout=120, allow_errors=True, resources={"metadata": {"path": str(folder)}}
+    )
+    with connect_view(f"ws://127.0.0.1:{core.ui_port}") as person, ThreadPoolExecutor() as pool:
+        stepped = pool.submit(lambda: [let_go(person) for _ in (AGENT, hostile.CELL)])
+        client.execute(env=env)
+        stepped.result(60)
+    path = folder / "saved.ipynb"
+    nbformat.write(notebook, path)
+    return path
 
 
-def read_saved_page(path: Path) -> str:
-    """The page in a saved notebook."""
-    (page,) = [
+@pytest.fixture(scope="module")
+def web(saved: Path) -> str:
+    """The notebook, exported to HTML."""
+    text: str = HTMLExporter().from_filename(str(saved))[0]
+    return text
+
+
+def read_saved_pages(path: Path) -> list[str]:
+    """The pages in a saved notebook."""
+    return [
         "".join(output["data"]["text/html"])
         for cell in json.loads(path.read_text())["cells"]
         for output in cell["outputs"]
         if VIEW in output.get("data", {})
     ]
-    return page
 
 
-def exported(web: str) -> Page:
-    """The page within an export, where it is written anew."""
-    begin, last = "<div>\n<p><b>", "</table>\n</div>"
-    start = web.index(begin)
-    return Page(web[start : web.index(last, start) + len(last)])
+def find_exported_pages(web: str) -> list[Page]:
+    """The pages within an export, where they are written anew."""
+    return [Page(each) for each in re.findall(r"(?s)<div>\n<p><b>.*?</table>\n</div>", web)]
 
 
-def test_a_saved_notebook_has_the_timeline_and_no_widget_state(
-    execute: Callable[[str], Path],
-) -> None:
-    path = execute(AGENT)
-    assert "of tidy: ✓ finished" in Page(read_saved_page(path)).text
-    assert path.stat().st_size < 20_000
-    assert "widgets" not in json.loads(path.read_text())["metadata"]
+def test_a_saved_notebook_has_the_timeline_and_no_widget_state(saved: Path) -> None:
+    tidy, _ = read_saved_pages(saved)
+    assert "of tidy: ✓ finished" in Page(tidy).text
+    notebook = json.loads(saved.read_text())
+    assert len(json.dumps(notebook["cells"][1], indent=1)) < 20_000
+    assert "widgets" not in notebook["metadata"]
 
 
-def test_an_export_shows_the_timeline(execute: Callable[[str], Path]) -> None:
-    path = execute(AGENT)
-    page = read_saved_page(path)
-    web, _ = HTMLExporter().from_filename(str(path))
-    assert exported(web).rows == Page(page).rows
+def test_an_export_shows_the_timeline(saved: Path, web: str) -> None:
+    page, _ = read_saved_pages(saved)
+    assert find_exported_pages(web)[0].rows == Page(page).rows
     assert WIDGET not in web
     assert "AgentStepper: the view of run" not in web, "the text of terminals"
-    text, _ = MarkdownExporter().from_filename(str(path))
+    text, _ = MarkdownExporter().from_filename(str(saved))
     assert page in text
     assert "AgentStepper: the view of run" not in text
 
 
-def test_a_hostile_run_is_harmless(execute: Callable[[str], Path]) -> None:
-    path = execute(hostile.CELL)
-    made = read_saved_page(path)
+def test_a_hostile_run_is_harmless(saved: Path, web: str) -> None:
+    _, made = read_saved_pages(saved)
     page = Page(made)
     assert page.found == []
     assert "window.hacked" in page.text, "it is read"
@@ -244,6 +232,6 @@ def test_a_hostile_run_is_harmless(execute: Callable[[str], Path]) -> None:
     assert any("[31m" in cells[2] for cells in page.rows)
     assert not set("\x1b\x00\u202e") & set(made)
     made.encode()  # nothing in it that a file can't hold
-    web, _ = HTMLExporter().from_filename(str(path))
-    assert exported(web).found == []
-    assert exported(web).text == page.text
+    _, exported = find_exported_pages(web)
+    assert exported.found == []
+    assert exported.text == page.text

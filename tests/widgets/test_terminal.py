@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pexpect
 import pytest
@@ -12,8 +11,12 @@ import pytest
 TIMEOUT_S = 30
 
 
-@pytest.fixture
-def terminal(environment: dict[str, str], tmp_path: Path) -> Iterator[pexpect.spawn]:
+@pytest.fixture(scope="module")
+def terminal(
+    environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[pexpect.spawn]:
+    """IPython with the magics, at its prompt before each test and after it."""
+    tmp_path = tmp_path_factory.mktemp("terminal")
     options = ["--simple-prompt", "--colors=NoColor", "--no-banner", "--no-confirm-exit"]
     terminal = pexpect.spawn(
         sys.executable,
@@ -25,6 +28,7 @@ def terminal(environment: dict[str, str], tmp_path: Path) -> Iterator[pexpect.sp
         dimensions=(40, 200),
     )
     try:
+        types(terminal, "%load_ext agentstepper_nb")
         yield terminal
     finally:
         terminal.close(force=True)
@@ -41,7 +45,6 @@ def cell(terminal: pexpect.spawn, line: str, *lines: str) -> None:
 
 
 def test_it_asks(terminal: pexpect.spawn) -> None:
-    types(terminal, "%load_ext agentstepper_nb")
     cell(terminal, "typed", "with dbg.llm(1) as q: q.response = q.prompt", "q.response")
     types(terminal, "e", r"\[n\]ext.*\[\?\] ")
     types(terminal, '"edited"', "as a line of JSON.*: ")
@@ -51,14 +54,12 @@ def test_it_asks(terminal: pexpect.spawn) -> None:
 
 
 def test_what_needs_the_main_thread(terminal: pexpect.spawn) -> None:
-    types(terminal, "%load_ext agentstepper_nb")
     cell(terminal, "--main", "print('ran', 'all the same')")
     terminal.expect("This front end has no view.*Leave out --main")
     assert "ran all the same" not in terminal.before
 
 
 def test_in_the_background(terminal: pexpect.spawn) -> None:
-    types(terminal, "%load_ext agentstepper_nb")
     cell(
         terminal,
         "--background",

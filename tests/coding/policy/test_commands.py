@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import cycle, islice
 
 import pytest
@@ -22,7 +23,7 @@ from .commands import (
 )
 
 #: How many commands stand behind each wrapper in each run; `make soak` has them all.
-SAMPLE = 2
+SAMPLE = 1
 
 
 def as_words(command: str) -> CommandReport:
@@ -47,6 +48,11 @@ def test_other_forms_of_the_list_are_found() -> None:
 
 
 def test_what_only_a_shell_makes_of_it_is_found() -> None:
+    assert [command for command in SHELL_ONLY[::3] if not by_shell(command).findings] == []
+
+
+@pytest.mark.soak
+def test_all_that_only_a_shell_makes_of_it_is_found() -> None:
     assert [command for command in SHELL_ONLY if not by_shell(command).findings] == []
 
 
@@ -118,15 +124,20 @@ def test_words_are_let_pass() -> None:
 
 
 def test_what_a_shell_runs_is_let_pass() -> None:
-    passed = (*HARMLESS_SHELL, *CONTAINED_SHELL)
-    assert {str(by_shell(command).worst_finding) for command in passed} == {"None"}
+    assert_lets_pass((*HARMLESS_SHELL, *CONTAINED_SHELL))
 
 
 def test_a_shell_lets_the_same_words_pass() -> None:
-    # One text for many: each parse is a process. What fetches makes running its file dangerous.
-    local = [command for command in HARMLESS if not command.startswith(("curl", "wget"))]
-    for start in range(0, len(local), 20):
-        assert by_shell("\n".join(local[start : start + 20])).findings == ()
+    assert_lets_pass(HARMLESS)
+
+
+def assert_lets_pass(commands: Sequence[str]) -> None:
+    """One text for many: each parse is a process. What fetches makes running its file dangerous."""
+    fetching = [command for command in commands if "curl" in command or "wget" in command]
+    local = [command for command in commands if command not in fetching]
+    # Few together: what many set and compute is asked about.
+    texts = ["\n".join(local[start : start + 5]) for start in range(0, len(local), 5)]
+    assert [text for text in (*texts, *fetching) if by_shell(text).findings] == []
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -124,14 +123,16 @@ def test_threads_lose_no_rule(book: PolicyRulesFile) -> None:
 
 
 def test_processes_lose_no_rule(book: PolicyRulesFile) -> None:
-    program = (
-        "import sys; from pathlib import Path\n"
-        "from agentstepper_nb.coding.policy import PolicyRulesFile\n"
-        "for n in range(10): PolicyRulesFile(Path(sys.argv[1])).deny(f'{sys.argv[2]}_{n}')"
-    )
-    running = [
-        subprocess.Popen([sys.executable, "-c", program, str(book.path), name]) for name in "ab"
-    ]
-    assert [process.wait() for process in running] == [0, 0]
+    def deny_ten(name: str) -> None:
+        for number in range(10):
+            PolicyRulesFile(book.path).deny(f"{name}_{number}")
+
+    fork = multiprocessing.get_context("fork")
+    running = [fork.Process(target=deny_ten, args=(name,)) for name in "ab"]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join()
+    assert [process.exitcode for process in running] == [0, 0]
     assert len(book.rules()) == 20
     json.loads(book.path.read_text())

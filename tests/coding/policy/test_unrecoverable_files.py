@@ -14,15 +14,19 @@ from agentstepper_nb.coding.policy.unrecoverable_files import (
 )
 from agentstepper_nb.coding.tool import Risk
 from agentstepper_nb.coding.workspace import LocalWorkspace
+from tests.helpers.sampling import select_sample
 from tests.sdk.workspace.helpers import git
 
 from .tools import PATCH, RUN, RUN_WORDS, WRITE, AllRecoverable, evaluate_tool
 
 
-@pytest.fixture
-def repository(workspace: LocalWorkspace) -> LocalWorkspace:
-    """`clean.txt` is committed as it is, `changed.txt` isn't any more, `new.txt` never was."""
-    root = workspace.root
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> LocalWorkspace:
+    """`clean.txt` is committed as it is, `changed.txt` isn't any more, `new.txt` never was.
+
+    All tests share it: judging runs nothing.
+    """
+    root = tmp_path_factory.mktemp("repository")
     (root / "src").mkdir()
     (root / ".gitignore").write_text("*.log\n")
     for name in ("clean.txt", "changed.txt", "src/a.txt"):
@@ -34,7 +38,7 @@ def repository(workspace: LocalWorkspace) -> LocalWorkspace:
     (root / "new.txt").write_text("a person's work\n")
     (root / "x.log").write_text("ignored\n")
     (root / "link").symlink_to("new.txt")
-    return workspace
+    return LocalWorkspace(root)
 
 
 def of_command(workspace: LocalWorkspace, command: str, folder: str = ".") -> PolicyEvaluation:
@@ -82,9 +86,11 @@ KEEPS = [
     *("echo x > /dev/null", "cat changed.txt", "mv clean.txt src/", "ln -s clean.txt new.txt"),
     *("perl -Ilib x.pl new.txt", "rm src/a.txt", "git checkout src", "touch new.txt"),
 ]
+#: What loses only what a snapshot may hold.
+SAVED = [each for each in LOSES if "git switch" not in each]
 
 
-@pytest.mark.parametrize("command", LOSES)
+@pytest.mark.parametrize("command", select_sample(LOSES, *LOSES[::2]))
 def test_a_command_that_loses_work_asks(repository: LocalWorkspace, command: str) -> None:
     said = of_command(repository, command)
     assert said.decision is PolicyDecision.REQUIRES_APPROVAL
@@ -92,7 +98,7 @@ def test_a_command_that_loses_work_asks(repository: LocalWorkspace, command: str
     assert "of which neither a commit nor a snapshot has a copy" in said.reason
 
 
-@pytest.mark.parametrize("command", KEEPS)
+@pytest.mark.parametrize("command", select_sample(KEEPS, *KEEPS[::2]))
 def test_a_command_that_loses_nothing_passes(repository: LocalWorkspace, command: str) -> None:
     said = of_command(repository, command)
     assert (said.decision, said.reason) == (
@@ -101,7 +107,7 @@ def test_a_command_that_loses_nothing_passes(repository: LocalWorkspace, command
     )
 
 
-@pytest.mark.parametrize("command", [each for each in LOSES if "git switch" not in each])
+@pytest.mark.parametrize("command", select_sample(SAVED, *SAVED[1::4]))
 def test_what_a_snapshot_holds_is_lost_by_nothing(repository: LocalWorkspace, command: str) -> None:
     engine = DefaultPolicyEngine(workspace=repository, recoverable_files=AllRecoverable())
     said = evaluate_tool(engine, RUN, command=command)

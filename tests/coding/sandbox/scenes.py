@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -160,6 +161,22 @@ def run_commands(asked: dict[str, Any]) -> list[Any]:
     return [[done.returncode, done.stdout] for done in ended]
 
 
+#: Stands behind what each of several commands printed, with its exit code.
+_ENDED: Final = "command-ended"
+
+
+def join_commands(commands: Sequence[str]) -> str:
+    """One command of a shell that runs others one after the other, whatever becomes of them."""
+    return "\n".join(f"( {each}\n)\necho {_ENDED} $?" for each in commands)
+
+
+def split_output(output: str) -> list[list[Any]]:
+    """The exit code and the output of each of `join_commands`."""
+    parts = re.split(rf"{_ENDED} (\d+)\n", output)
+    assert parts.pop() == "", output
+    return [[int(code), text] for text, code in zip(parts[::2], parts[1::2], strict=True)]
+
+
 # ---- a workspace, whose user the launcher becomes ----------------------------------------------------
 
 
@@ -277,11 +294,25 @@ class HomeFolders:
         file.write_text(text)
         return file
 
-    def run(self, *commands: str, env: dict[str, str] | None = None, **access: Any) -> list[Any]:
+    def run(
+        self,
+        *commands: str,
+        env: dict[str, str] | None = None,
+        shell: Mapping[str, str] | None = None,
+        **access: Any,
+    ) -> list[Any]:
         """Run commands, one after the other; gives an exit code and an output of each.
 
         As another user, or with variables of the agent's own, the agent is a process of its own.
+
+        Args:
+            commands: The commands.
+            env: Variables that the agent is started with.
+            shell: Variables that an agent of this user sets itself.
+            access: Changes of what a command may reach.
         """
+        if self.user.name != THIS and shell is not None:
+            env = {**shell}
         self.user.own(self.root)
         given: dict[str, Any] = {
             "workspace": self.workspace,
@@ -292,7 +323,7 @@ class HomeFolders:
         }
         asked: dict[str, Any] = {"sandbox": self.sandbox, "access": given, "commands": commands}
         if self.user.name == THIS and env is None:
-            with mock.patch.dict(os.environ, HOME=str(self.home)):
+            with mock.patch.dict(os.environ, {"HOME": str(self.home), **(shell or {})}):
                 return run_commands(asked)
         if env is not None:
             with self._agent(env) as agent:
@@ -300,6 +331,10 @@ class HomeFolders:
         if self._kept is None:
             self._kept = self._agent({})
         return _answer(self._kept, asked)
+
+    def run_together(self, *commands: str) -> list[list[Any]]:
+        """Run commands in one sandbox; gives an exit code and an output of each."""
+        return split_output(self.output(join_commands(commands)))
 
     def _agent(self, env: dict[str, str]) -> subprocess.Popen[str]:
         """Start a process that runs commands."""

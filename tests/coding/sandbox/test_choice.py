@@ -22,11 +22,12 @@ import sys
 from agentstepper_nb.coding.sandbox import ResourceLimits
 from agentstepper_nb.coding.sandbox.backend_selection import choose_sandbox
 from agentstepper_nb.errors import SandboxError
-try:
-    chosen = choose_sandbox(sys.argv[1], ResourceLimits())
-    print(chosen.sandbox.name, *chosen.rejection_reasons, sep="\\n")
-except SandboxError as error:
-    print("error", error, sep="\\n")
+for choice in sys.argv[1:]:
+    try:
+        chosen = choose_sandbox(choice, ResourceLimits())
+        print(chosen.sandbox.name, *chosen.rejection_reasons, sep="\\n", end="\\0")
+    except SandboxError as error:
+        print("error", error, sep="\\n", end="\\0")
 """
 
 
@@ -47,10 +48,15 @@ class LeakySandbox(Bubblewrap):
             yield launch
 
 
-def without_user_namespaces(choice: str) -> list[str]:
-    command = without_userns(sys.executable, "-c", CHOOSE, choice)
+@pytest.fixture(scope="module")
+def without_user_namespaces() -> dict[str, list[str]]:
+    """What is said of each choice on a machine that refuses user namespaces."""
+    choices = ("auto", "bubblewrap")
+    command = without_userns(sys.executable, "-c", CHOOSE, *choices)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
+    *texts, rest = done.stdout.split("\0")
+    assert rest == ""
+    return {choice: text.splitlines() for choice, text in zip(choices, texts, strict=True)}
 
 
 def test_bubblewrap_is_chosen_where_it_works() -> None:
@@ -60,15 +66,19 @@ def test_bubblewrap_is_chosen_where_it_works() -> None:
     assert choose_sandbox("auto", ResourceLimits()).sandbox is chosen.sandbox  # no second run
 
 
-def test_where_user_namespaces_are_refused_another_is_chosen_and_the_reason_said() -> None:
-    name, why, *_ = without_user_namespaces("auto")
+def test_where_user_namespaces_are_refused_another_is_chosen_and_the_reason_said(
+    without_user_namespaces: dict[str, list[str]],
+) -> None:
+    name, why, *_ = without_user_namespaces["auto"]
     assert name != "bubblewrap"
     assert why.startswith("bubblewrap: ")
     assert "namespace" in why
 
 
-def test_what_a_person_names_is_never_replaced_by_a_weaker_one() -> None:
-    kind, text = without_user_namespaces("bubblewrap")
+def test_what_a_person_names_is_never_replaced_by_a_weaker_one(
+    without_user_namespaces: dict[str, list[str]],
+) -> None:
+    kind, text = without_user_namespaces["bubblewrap"]
     assert kind == "error"
     assert "'bubblewrap' doesn't work" in text
     assert "namespace" in text

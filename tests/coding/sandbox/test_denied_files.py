@@ -13,9 +13,10 @@ from agentstepper_nb.coding.sandbox.backend_selection import choose_sandbox
 from tests.coding.named_files import SECRET, NamedFiles
 from tests.coding.sandbox.scenes import access_to, run_in
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="bubblewrap and Landlock are Linux's."
-)
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap and Landlock are Linux's."),
+    pytest.mark.usefixtures("cached_python"),
+]
 
 READS = """
 cat .env
@@ -30,8 +31,8 @@ mv .env moved; cat moved
 mv src src2; cat src2/deep/own.env src2/hard.txt
 chmod 644 .env; cat .env
 git diff --no-index /dev/null .env
-python3 -c 'import os; print(os.read(os.open(".env", os.O_RDONLY), 100))'
-python3 -c 'print(open("/proc/self/cwd/.env").read())'
+python3 -S -c 'import os; print(os.read(os.open(".env", os.O_RDONLY), 100))'
+python3 -S -c 'print(open("/proc/self/cwd/.env").read())'
 tar cf - . | cat
 grep -r canary .
 """.strip().splitlines()
@@ -48,8 +49,8 @@ mv new .env
 cp -f new .env
 ln -f new .env
 sed -i s/KEY/x/ .env src/deep/own.env
-python3 -c 'import os; os.replace("new", ".env")'
-python3 -c 'import os; os.truncate("src/deep/own.env", 0)'
+python3 -S -c 'import os; os.replace("new", ".env")'
+python3 -S -c 'import os; os.truncate("src/deep/own.env", 0)'
 mv src/deep src/d2; echo x > src/d2/own.env
 """.strip().splitlines()
 

@@ -17,7 +17,14 @@ from agentstepper_nb.coding.sandbox import seccomp
 from agentstepper_nb.coding.sandbox.landlock import Landlock, split_around_exclusions
 from agentstepper_nb.coding.sandbox.launcher import kernel
 from agentstepper_nb.errors import SandboxError
-from tests.coding.sandbox.scenes import SECRET, UserWorkspace, make_user_workspace
+from tests.coding.sandbox.scenes import (
+    SECRET,
+    UserWorkspace,
+    join_commands,
+    make_user_workspace,
+    split_output,
+)
+from tests.helpers.sampling import select_sample
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or kernel.find_landlock_abi() < 6 or not seccomp.is_supported(),
@@ -58,39 +65,41 @@ def test_a_command_writes_in_the_workspace_its_home_and_its_temporary_folder(
     assert (place.folder / "tmp" / "a").read_text() == "2\n"
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "cat ../outside/secret.txt",
-        "ln ../outside/secret.txt mine && cat mine",
-        "ln -s ../outside/secret.txt mine && cat mine",
-        "mv ../outside/secret.txt mine",
-        "cat <>../outside/secret.txt",
-        "ls ../outside",
-        "echo >../outside/new",
-        "echo >>../outside/secret.txt",
-        "truncate -s 0 ../outside/secret.txt",
-        "rm ../outside/secret.txt",
-        "mkdir ../outside/new",
-        "mkfifo ../outside/new",
-        "cp /bin/true ../outside/",
-        "mv src ../outside/",
-    ],
+OUTWARD: Final = (
+    "cat ../outside/secret.txt",
+    "ln ../outside/secret.txt mine && cat mine",
+    "ln -s ../outside/secret.txt his && cat his",
+    "mv ../outside/secret.txt mine",
+    "cat <>../outside/secret.txt",
+    "ls ../outside",
+    "echo >../outside/new",
+    "echo >>../outside/secret.txt",
+    "truncate -s 0 ../outside/secret.txt",
+    "rm ../outside/secret.txt",
+    "mkdir ../outside/new",
+    "mkfifo ../outside/new",
+    "cp /bin/true ../outside/",
+    "mv src ../outside/",
 )
+
+
 def test_what_lies_outside_is_neither_read_nor_changed(
-    place: UserWorkspace, sandbox: Landlock, line: str
+    place: UserWorkspace, sandbox: Landlock
 ) -> None:
-    printed = sh(place, sandbox, line)
-    assert ("denied" in printed or "cross-device" in printed) and SECRET not in printed
+    results = split_output(sh(place, sandbox, join_commands(OUTWARD)))
+    for line, (_, printed) in zip(OUTWARD, results, strict=True):
+        assert "denied" in printed or "cross-device" in printed, line
+        assert SECRET not in printed, line
     assert os.listdir(place.outside) == ["secret.txt"]
     assert (place.outside / "secret.txt").read_text() == SECRET
 
 
-@pytest.mark.parametrize("path", ["/etc/shadow", "/root", "/proc/self/environ", "/tmp", "/var/log"])
 def test_of_the_machine_only_what_programs_need_is_visible(
-    own: UserWorkspace, sandbox: Landlock, path: str
+    own: UserWorkspace, sandbox: Landlock
 ) -> None:
-    assert "denied" in sh(own, sandbox, f"cat {path}")
+    lines = [f"cat {path}" for path in ("/etc/shadow", "/root", "/proc/self/environ", "/tmp")]
+    results = split_output(sh(own, sandbox, join_commands([*lines, "cat /var/log"])))
+    assert ["denied" in printed for _, printed in results] == [True] * 5, results
 
 
 def test_a_read_only_workspace(place: UserWorkspace, sandbox: Landlock) -> None:
@@ -260,26 +269,19 @@ def test_what_programs_of_a_user_share_is_refused(own: UserWorkspace, sandbox: L
     assert printed == "(0, 0)\n"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["unshare", "-U", "true"],
-        ["unshare", "-m", "true"],
-        ["chroot", "/", "true"],
-        ["mount", "-t", "tmpfs", "none", "src"],
-        ["nsenter", "-t", "1", "-a", "true"],
-    ],
-)
-def test_no_command_leaves_by_namespaces_or_mounts(
-    place: UserWorkspace, sandbox: Landlock, words: list[str]
-) -> None:
-    result = place.run(sandbox, *words)
-    assert result.returncode != 0
+def test_no_command_leaves_by_namespaces_or_mounts(place: UserWorkspace, sandbox: Landlock) -> None:
+    lines = [
+        *("unshare -U true", "unshare -m true", "chroot / true", "nsenter -t 1 -a true"),
+        "mount -t tmpfs none src",
+    ]
+    results = split_output(sh(place, sandbox, join_commands(lines)))
+    assert [line for line, (code, _) in zip(lines, results, strict=True) if code == 0] == []
 
 
 # ---- what people run -------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("cached_python")
 def test_python_its_subprocesses_asyncio_and_tests(own: UserWorkspace, sandbox: Landlock) -> None:
     own.write(
         "src/test_a.py",
@@ -297,20 +299,20 @@ def test_python_its_subprocesses_asyncio_and_tests(own: UserWorkspace, sandbox: 
     assert result.returncode == 0 and "1 passed" in result.stdout, result.stdout
 
 
-def test_node_and_its_children(place: UserWorkspace, sandbox: Landlock) -> None:
+def test_node_and_its_children(own: UserWorkspace, sandbox: Landlock) -> None:
     code = (
         "const p = require('child_process'); const o = require('os');"
         "require('fs').writeFileSync('a.js', '1');"
         "console.log(p.execSync('echo child').toString(), o.tmpdir().endsWith('tmp'));"
         "require('net').connect(1, '127.0.0.1').on('error', e => console.log(e.code))"
     )
-    assert place.run(sandbox, "node", "-e", code).stdout == "child\n true\nEPERM\n"
+    assert own.run(sandbox, "node", "-e", code).stdout == "child\n true\nEPERM\n"
 
 
-def test_a_compiler_make_and_what_they_built(place: UserWorkspace, sandbox: Landlock) -> None:
-    place.write("a.c", '#include <stdio.h>\nint main(void) { puts("built"); return 0; }\n')
-    place.write("Makefile", "a: a.c\n\tcc -o a a.c\nrun: a\n\t./a\n")
-    assert sh(place, sandbox, "make -s run") == "built\n"
+def test_a_compiler_make_and_what_they_built(own: UserWorkspace, sandbox: Landlock) -> None:
+    own.write("a.c", '#include <stdio.h>\nint main(void) { puts("built"); return 0; }\n')
+    own.write("Makefile", "a: a.c\n\tcc -o a a.c\nrun: a\n\t./a\n")
+    assert sh(own, sandbox, "make -s run") == "built\n"
 
 
 def test_bash_with_pipes_and_what_it_writes_by_itself(
@@ -361,7 +363,7 @@ def _orders(abi: int, place: UserWorkspace) -> module.LandlockRules:
     return module.make_landlock_rules(abi, place.access())
 
 
-@pytest.mark.parametrize("abi", range(1, 6))
+@pytest.mark.parametrize("abi", select_sample(range(1, 6), 1, 3))
 def test_the_rules_of_older_kernels_hold(
     own: UserWorkspace, monkeypatch: pytest.MonkeyPatch, abi: int
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Final
@@ -13,11 +12,13 @@ from typing import Final
 import pytest
 
 from agentstepper_nb.coding.tools.command_process import CommandResult, prepare_command, run_process
+from tests.coding.sandbox.agent import ForkedAgent
 from tests.coding.sandbox.process_holders import DAEMON, FileHolders
 from tests.coding.sandbox.scenes import access_to, make_sandbox
+from tests.helpers.sampling import select_sample
 
 PYTHON: Final = sys.executable
-REPO: Final = Path(__file__).parents[3]
+SIGNALS: Final = ["KILL", "TERM", "INT", "QUIT", "SEGV", "PIPE", "USR1", "ABRT"]
 
 
 @pytest.fixture
@@ -44,12 +45,12 @@ def ended(workspace: Path, *words: str) -> CommandResult:
     return asyncio.run(arun(workspace, *words))
 
 
-@pytest.mark.parametrize("code", [0, 1, 3, 125, 126, 127, 255])
+@pytest.mark.parametrize("code", select_sample([0, 1, 3, 125, 126, 127, 255], 0, 3, 255))
 def test_an_exit_code_is_passed_on(workspace: Path, code: int) -> None:
     assert ended(workspace, "sh", "-c", f"exit {code}").exit_code == code
 
 
-@pytest.mark.parametrize("name", ["KILL", "TERM", "INT", "QUIT", "SEGV", "PIPE", "USR1", "ABRT"])
+@pytest.mark.parametrize("name", select_sample(SIGNALS, "KILL", "TERM", "SEGV"))
 def test_a_signal_is_passed_on_and_leaves_no_core_file(workspace: Path, name: str) -> None:
     number = getattr(signal, f"SIG{name}")
     assert ended(workspace, "sh", "-c", f"kill -{name} $$").exit_code == -number
@@ -115,14 +116,7 @@ def test_a_killed_agent_or_launcher_takes_all_of_a_command_with_it(
 ) -> None:
     make_sandbox(sandbox)  # or it is skipped
     line = f"{PYTHON} daemon.py pipe; exec sleep 1000"
-    agent = subprocess.Popen(
-        [PYTHON, "-m", "tests.coding.sandbox.agent", sandbox, workspace, "sh", "-c", line],
-        stdout=subprocess.PIPE,
-        cwd=REPO,
-    )
-    with agent:
-        assert agent.stdout is not None
-        launcher = int(agent.stdout.readline())
+    with ForkedAgent(sandbox, workspace, "sh", "-c", line) as agent:
         held.wait_for(2)
-        os.kill(agent.pid if victim == "agent" else launcher, signal.SIGKILL)
+        os.kill(agent.pid if victim == "agent" else agent.launcher_pid, signal.SIGKILL)
         held.wait_until_free()

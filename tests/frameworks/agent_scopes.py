@@ -22,8 +22,8 @@ from tests.frameworks.agent_rows import (
     list_event_contents,
     run_to_end,
 )
+from tests.frameworks.sampled_rows import FRAMEWORKS, each_framework, each_mode
 from tests.frameworks.stepped_agent import ANSWER, QUERY, SteppedAgent
-from tests.frameworks.test_matrix import FRAMEWORKS, each_framework, each_mode
 from tests.frameworks.unsupported_rows import separately_installed
 
 

@@ -18,21 +18,19 @@ from agentstepper_nb.replay.event_matcher import RecordedEvent
 from agentstepper_nb.replay.recording_files import write_recording
 from agentstepper_nb.replay.recordings import Recording, make_recording
 from tests.frameworks.agent_process import AgentProcess
-from tests.frameworks.sampled_rows import MODES
+from tests.frameworks.sampled_rows import FRAMEWORKS, MORE_FRAMEWORKS, each_mode
 from tests.frameworks.stepped_agent import QUERY, SteppedAgent
-from tests.frameworks.test_matrix import FRAMEWORKS, MORE_FRAMEWORKS
 from tests.frameworks.unsupported_rows import separately_installed
 
 #: What the user says to each: two sub-agents side by side, where the framework has these.
 TEXTS = {"mcp": "both", "mini-swe-agent": "please add"}
 
-each_framework = pytest.mark.parametrize(
+each_replayed_framework = pytest.mark.parametrize(
     "process",
     [*FRAMEWORKS, *map(separately_installed, (*MORE_FRAMEWORKS, "mini-swe-agent"))],
     indirect=True,
     scope="module",
 )
-each_mode = pytest.mark.parametrize("mode", MODES)
 each_depth = pytest.mark.parametrize("depth", ["WHOLE", "LEAVES"])
 
 
@@ -121,7 +119,7 @@ def recorded(recorder: Recorder, mode: str) -> RecordedAgent:
 
 @each_depth
 @each_mode
-@each_framework
+@each_replayed_framework
 def test_a_replay_asks_nobody(recorded: RecordedAgent, model: ScriptedServer, depth: str) -> None:
     requests = RequestCounter(model)
     assert recorded.run_again(depth) == {"output": recorded.output}
@@ -149,7 +147,7 @@ def test_what_a_framework_goes_on_by_is_replayed(
 
 
 @each_mode
-@each_framework
+@each_replayed_framework
 def test_a_fork_asks_from_its_event_on(
     recorded: RecordedAgent, model: ScriptedServer, core: AgentStepperCore
 ) -> None:
