@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
+from tests.helpers.cheap_starts import cheap_starts  # noqa: F401
+
 if TYPE_CHECKING:
     from tests.helpers.postgres_server import PostgresServer
 

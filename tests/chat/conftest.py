@@ -13,7 +13,6 @@ from tests.chat.chats import Make, chats, no_debugger
 from tests.chat.remote_harness import announce_to_chat, make_core, no_core
 from tests.chat.terminals import Start, terminals
 from tests.coding.debugged_agent import AsyncLiveView
-from tests.helpers.cheap_starts import cheap_starts  # noqa: F401
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.coding.sandbox import bubblewrap, command_environment, landlock
 from tests.coding.debugged_agent import AsyncLiveView, Debug, DebuggedAgentHarness
 from tests.coding.scripted_parts import FakeProvider
-from tests.helpers.cheap_starts import cheap_starts  # noqa: F401
 from tests.sdk.person import LiveView
 
 collect_ignore = ["repos", "scripts"]

@@ -13,7 +13,6 @@ from websockets.sync.client import ClientConnection, connect
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.hub.limits import DEFAULT_HUB_LIMITS, HubLimits
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
-from tests.helpers.cheap_starts import cheap_starts  # noqa: F401
 from tests.hub.socket_agents import AgentV1, AgentV2, SocketAgent
 from tests.hub.socket_uis import SocketView, ViewV1, ViewV2
 

@@ -17,7 +17,6 @@ import pytest
 from agentstepper_nb import AgentStepper, AgentStepperCore, instrument
 from agentstepper_nb.instrument.proxy import HeartbeatTimes, ModelProxy
 from agentstepper_nb.models.scripted import Script, ScriptedServer, ScriptRule, always, say
-from tests.helpers.cheap_starts import cheap_starts  # noqa: F401
 from tests.helpers.forked_python import fork_programs
 from tests.instrument.queries import TEXT
 from tests.sdk.person import LiveView

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, discover
-from tests.helpers.cheap_starts import cheap_starts  # noqa: F401
 from tests.helpers.core_announcement import announce_core
 from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import ScriptedCore
