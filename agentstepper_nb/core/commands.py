@@ -19,7 +19,6 @@ from ..protocol.data_model import (
     RowNote,
     Usage,
 )
-from ..protocol.header_limits import truncate_header
 from ..protocol.records import (
     ImportedRunSaved,
     NoteSaved,
@@ -275,8 +274,7 @@ class DebuggerCommands:
         status = self._transitions.status(run_id)
         if not name.strip():
             raise ProtocolError("invalid_message", "A run's name can't be empty. Type a name.")
-        renamed = truncate_header(replace(status.run, name=name))
-        self._transitions.emit(RunRenamed(run=renamed))
+        self._transitions.emit(RunRenamed(run=replace(status.run, name=name)))
         return self._transitions.drain()
 
     def tag(self, run_id: str, tags: Iterable[str]) -> list[Output]:
@@ -347,6 +345,5 @@ class DebuggerCommands:
 
     def import_run(self, history: RunHistory) -> list[Output]:
         """Take in a run that has ended, whole."""
-        imported = replace(history, run=truncate_header(history.run))
-        self._transitions.emit(ImportedRunSaved(history=imported))
+        self._transitions.emit(ImportedRunSaved(history=history))
         return self._transitions.drain()

@@ -39,7 +39,7 @@ def make_started_run(run: Run, others: Iterable[Run]) -> Run:
     number = 1 + sum(other.program == run.program for other in others)
     state = compute_shown_state(run.mode, pending=False, ended=False)
     name = f"Run #{number} of {run.program}"
-    return truncate_header(replace(run, name=name, state=state, halted_s=0.0))
+    return replace(run, name=name, state=state, halted_s=0.0)
 
 
 def make_attached_run(run: Run, failure: Failure | None) -> Run:

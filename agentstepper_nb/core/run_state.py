@@ -111,8 +111,6 @@ class CompactIdSet:
 _MAX_HITS: Final = 1000
 #: Ended runs that are remembered as halted at their end.
 _MAX_HALTED: Final = 1000
-#: Records that bring a run's header.
-_WithHeader = RunStarted | EndedRunLoaded | RunHeaderSaved | RunRenamed | RunTagged
 
 
 class LastRow(NamedTuple):
@@ -183,7 +181,7 @@ class RunStates:
     def restore(self, records: Iterable[Record]) -> None:
         """Rebuild the state from stored records, in their order: older Cores stored longer texts."""
         for record in records:
-            if isinstance(record, _WithHeader):
+            if isinstance(record, RunHeaderSaved):
                 record = replace(record, run=truncate_header(record.run))
             self.apply(record)
 
@@ -197,23 +195,25 @@ class RunStates:
         run = record.run
         # What is counted is counted by the records that follow.
         usage = find_sample_usage(run)
-        begun = replace(run, rows=0, commits=0, usage=usage, hits=(), effects=UNSET)
+        begun = replace(
+            truncate_header(run), rows=0, commits=0, usage=usage, hits=(), effects=UNSET
+        )
         self.status[run.id] = RunStatus(begun, agent_credentials=record.agent_credentials)
         self.live[run.id] = None
 
     def _add_ended(self, record: EndedRunLoaded) -> None:
-        self.status[record.run.id] = RunStatus(record.run)
+        self.status[record.run.id] = RunStatus(truncate_header(record.run))
 
     def _add_imported(self, record: ImportedRunSaved) -> None:
         run = record.history.run
-        self.status[run.id] = RunStatus(run)
+        self.status[run.id] = RunStatus(truncate_header(run))
 
     def _delete(self, record: RunDeleted) -> None:
         del self.status[record.run]
         self.halted.pop(record.run, None)
 
     def _set_labels(self, record: RunRenamed | RunTagged) -> None:
-        self.status[record.run.id].run = record.run
+        self.status[record.run.id].run = truncate_header(record.run)
 
     def _set_last_received(self, record: MessagesReceived) -> None:
         self.status[record.run].last_received = record.n

@@ -38,7 +38,7 @@ WORKER_TOKEN: Final = (
 )
 
 AccessCheck = Callable[[ServerConnection, Request], Response | None]
-#: One that asks somebody before it lets anybody in.
+#: An access check that may await another process before it admits a connection.
 AsyncAccessCheck = Callable[
     [ServerConnection, Request], Response | Awaitable[Response | None] | None
 ]
@@ -47,12 +47,12 @@ AsyncAccessCheck = Callable[
 def make_program_check(
     tokens: Sequence[str], required_token: str, *, is_token_required: bool = True
 ) -> AccessCheck:
-    """Lets programs in: callers without an Origin, with one of the tokens.
+    """Make the check that admits programs: callers without an Origin header, with one of the tokens.
 
     Args:
-        tokens: What a caller may send.
-        required_token: What is said to who sends another.
-        is_token_required: Whether a caller must send one. Else it speaks version 1 without.
+        tokens: The tokens that the check accepts.
+        required_token: The error message for a caller with another token.
+        is_token_required: Whether a caller must send a token. Without one, it speaks version 1.
     """
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
@@ -67,12 +67,12 @@ def make_program_check(
 
 
 def make_view_check(token: str, origins: Sequence[str], *, is_token_required: bool) -> AccessCheck:
-    """Lets programs and pages of named origins in.
+    """Make the check that admits programs, and web pages of the given origins.
 
     Args:
         token: The control token.
-        origins: The origins of web pages that are let in.
-        is_token_required: Whether a caller must send the token. Else it speaks version 1 without.
+        origins: The origins of web pages that are admitted.
+        is_token_required: Whether a caller must send the token. Without it, a caller speaks version 1.
     """
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
@@ -91,11 +91,11 @@ def make_view_check(token: str, origins: Sequence[str], *, is_token_required: bo
 
 
 def make_path_check(checks: Mapping[str, AccessCheck], fallback: AccessCheck) -> AccessCheck:
-    """One port with several paths.
+    """Combine the access checks of a port's paths to one check.
 
     Args:
-        checks: By path.
-        fallback: Of every other path.
+        checks: The check of each path.
+        fallback: The check of every other path.
     """
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
@@ -137,9 +137,9 @@ def get_bearer_token(request: Request) -> str:
 
 
 def get_token(request: Request) -> str | None:
-    """The token that a request carries, in its header or its address; None where it carries none.
+    """The token in a request's header or URL; None if the request has none.
 
-    A header or an address that is of no use carries an empty token, which is nobody's.
+    A malformed header or URL yields an empty token, which matches no token.
     """
     if "Authorization" in request.headers:
         return get_bearer_token(request)
@@ -186,9 +186,9 @@ def _check_token(
     return connection.respond(HTTPStatus.UNAUTHORIZED, f"unauthorized: send {required_token}.\n")
 
 
-#: Where clients come to a chat, beside the Core's other paths.
+#: The path of a chat on the Core's port.
 _CHAT_PATH: Final = re.compile(r"/chat/([\w-]{1,100})", re.ASCII)
-#: What a handshake is answered with; all else is that the chat can't be asked now.
+#: The HTTP status for each error code of a chat's admission; other codes mean "unavailable".
 _STATUS: Final = {
     "invalid_token": HTTPStatus.UNAUTHORIZED,
     "unknown_service": HTTPStatus.NOT_FOUND,
@@ -203,11 +203,11 @@ def find_chat_id(path: str) -> str | None:
 
 
 def make_chat_check(chats: ChatRegistry, fallback: AccessCheck) -> AsyncAccessCheck:
-    """Lets clients in that a chat's own process lets in: programs, with a token of the chat's.
+    """Make the check that asks a chat's own process to admit each client, a program with a chat token.
 
     Args:
-        chats: The Core's.
-        fallback: Of every other path.
+        chats: The Core's chats.
+        fallback: The check of every other path.
     """
 
     def check(
@@ -235,19 +235,19 @@ def make_chat_check(chats: ChatRegistry, fallback: AccessCheck) -> AsyncAccessCh
     return check
 
 
-#: Where Prometheus reads a Core's figures, on each of its ports.
+#: The path of the metrics for Prometheus, on each of a Core's ports.
 METRICS_PATH: Final = "/agentstepper/metrics"
 
 
 def make_metrics_check(
     metrics: RuntimeMetrics | None, token: str, fallback: AsyncAccessCheck
 ) -> AsyncAccessCheck:
-    """Answers requests for figures; all others are let in or not as before.
+    """Make the check that answers requests for metrics and passes all others to another check.
 
     Args:
-        metrics: The Core's; None: no such path is answered.
-        token: The control token, which every request for figures carries.
-        fallback: Of every other path.
+        metrics: The Core's metrics; None: the path isn't served.
+        token: The control token, which every request for metrics must carry.
+        fallback: The check of every other path.
     """
     if metrics is None:
         return fallback

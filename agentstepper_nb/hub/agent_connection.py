@@ -1,4 +1,4 @@
-"""One connection of agents of version 2, and the sessions of the runs that share it."""
+"""One connection of version 2 agents, and the sessions of the runs that share the connection."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _TOO_LARGE = 1009
 
 
 class AgentConnection:
-    """What an agent's process says on one connection, given to the session of the run that it is for.
+    """Routes an agent process's messages on one connection to the session of the message's run.
 
-    The first hello opens the connection, and the messages of its run name no run. Where that hello
-    offers to share, each further run of the process has a session of its own here, whose messages name
-    it. A message of any run may come in parts.
+    The first hello opens the connection, and the messages of its run name no run. If that hello
+    offers to share the connection, each further run of the process has its own session here, and its
+    messages name the run. A message of any run may arrive in parts.
 
     Args:
-        hub: Whose agents they are.
-        connection: Their socket.
-        rights: What their token lets them do.
+        hub: The Core's service.
+        connection: The agents' socket.
+        rights: The rights of the agents' token.
     """
 
     def __init__(self, hub: RunService, connection: Connection, rights: AccessRights) -> None:
@@ -39,7 +39,7 @@ class AgentConnection:
         self._parts: dict[str | None, list[str]] = {}  # of messages that haven't come whole
 
     def receive(self, text: str) -> None:
-        """A text frame came."""
+        """Handle a text frame."""
         if self._hub.closing:
             return  # an agent that can come back sends it again
         try:
@@ -57,7 +57,7 @@ class AgentConnection:
         session.receive_message(envelope, text)
 
     def _receive_for_connection(self, run: str | None, envelope: Envelope, text: str) -> None:
-        """A message came that may change which sessions the connection has."""
+        """Handle a message that may change which sessions the connection has."""
         if envelope.type == "part":
             self._receive_part(run, envelope, text)
         elif envelope.type == "leave":
@@ -70,11 +70,11 @@ class AgentConnection:
             session.receive_message(envelope, text)
 
     def receive_binary(self) -> None:
-        """A binary frame came: refused, and the connection goes on."""
+        """Refuse a binary frame; the connection stays open."""
         self._first.receive_binary()
 
     def on_closed(self) -> None:
-        """The connection is gone."""
+        """Handle the connection's end."""
         self._hub.unregister_connection(self)
         for session in self._sessions.values():
             session.on_closed()
@@ -83,7 +83,7 @@ class AgentConnection:
         """All runs go on with the next Core."""
 
     def on_core_closed(self) -> None:
-        """Acknowledge what is kept of each run, and close."""
+        """Acknowledge the recorded messages of each run, and close the connection."""
         for session in self._sessions.values():
             session.on_core_closed()
         self._connection.close(1001, "The Core is stopping.")
@@ -97,7 +97,7 @@ class AgentConnection:
         return AgentPeerSessionV2(self._hub, self._connection, self._rights, run, close)
 
     def _receive_part(self, run: str | None, envelope: Envelope, text: str) -> None:
-        """Keep a part of a message until its last is there."""
+        """Store a part of a message until the message's last part arrives."""
         session = self._sessions.get(run) or self._new_session(run)
         try:
             part = v2.from_agent.decode_body(envelope)
@@ -130,10 +130,10 @@ class AgentConnection:
             session.on_closed()
 
     def _close(self, run: str | None, code: int, reason: str) -> bool:
-        """Close the connection where only one run has it.
+        """Close the connection if only one run uses it.
 
         Returns:
-            False where others share it: then that run alone is told.
+            False if other runs share the connection: then only the run's agent is notified.
         """
         self._parts.pop(run, None)
         if any(key != run and not each.is_disconnected for key, each in self._sessions.items()):

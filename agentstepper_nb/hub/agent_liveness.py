@@ -1,4 +1,4 @@
-"""Whether an agent that is away may still live, and the end of the runs whose agents don't."""
+"""Checks whether disconnected agents still live, and ends the runs of those that don't."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..protocol.data_model import Failure, Run, RunEnding
 from . import end_reasons
 from .process_info import ProcessInfo, find_process, identify_machine
 
-#: Seconds that an agent may be away of whose process nothing is known.
+#: Seconds that an agent may be disconnected if nothing is known of its process.
 LOST_AFTER_S: Final = 600.0
 #: Seconds between two looks.
 CHECK_INTERVAL_S: Final = 1.0
@@ -50,7 +50,7 @@ class DetachableRuns(Protocol):
 
 
 class PresumedEnding(NamedTuple):
-    """How a run has ended."""
+    """The ending that the Core presumes for a run whose agent is gone."""
 
     ending: RunEnding
     failure: Failure
@@ -80,16 +80,16 @@ def presume_ending(
     timeout_s: float = LOST_AFTER_S,
     start_ticks: int | None = None,
 ) -> PresumedEnding | None:
-    """Say how a run has ended whose agent is away; None where it may come back.
+    """Presume the ending of a run whose agent is disconnected; None if the agent may come back.
 
     Args:
         run: The run.
-        process: The process of its number on this machine.
-        is_local: Whether that is where the agent ran.
-        can_reconnect: Whether it comes back by itself.
-        waited_s: Seconds since its agent is waited for.
-        timeout_s: How long an agent elsewhere may be away.
-        start_ticks: When the agent's process started, in clock ticks since boot, where that is known.
+        process: The process with the agent's pid on this machine.
+        is_local: Whether the agent ran on this machine.
+        can_reconnect: Whether the agent reconnects by itself.
+        waited_s: Seconds since the agent was disconnected.
+        timeout_s: Seconds that an agent on another machine may be disconnected.
+        start_ticks: The agent process's start, in clock ticks since boot, if known.
     """
     if is_local and (process is None or _is_another(process, run, start_ticks)):
         return PresumedEnding(RunEnding.CRASHED, end_reasons.PROCESS_GONE)
@@ -102,20 +102,20 @@ def presume_ending(
 
 
 def _is_another(process: ProcessInfo, run: Run, start_ticks: int | None) -> bool:
-    """Whether a process has the number of a run's agent, which is gone: numbers are used again."""
+    """Whether a process is another one that reuses the pid of a run's agent."""
     if start_ticks is not None and process.start_ticks is not None:
         return process.start_ticks != start_ticks
     return process.started_at is not None and process.started_at > run.started_at + _START_SLACK_S
 
 
 class AgentLiveness:
-    """Looks after the agents that are away.
+    """Watches the disconnected agents.
 
     Args:
-        hub: Whose they are.
+        hub: The service that holds the agents' runs.
         machine: This machine's name and boot id.
-        find_process_info: Tells of a process of this machine.
-        timeout_s: Seconds that an agent elsewhere may be away.
+        find_process_info: Finds a process of this machine.
+        timeout_s: Seconds that an agent on another machine may be disconnected.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class AgentLiveness:
         return process.start_ticks if process else None
 
     def on_agent_disconnected(self, run: Run) -> None:
-        """An agent is away; where it was told meanwhile that it has ended, so has its run."""
+        """Handle an agent's disconnection; if its process is already reported as ended, end its run."""
         self._away_since[run.id] = self._hub.clock()
         exit_info = self._exit_codes.pop(self._find_process(run), None)
         if exit_info is not None:
@@ -160,11 +160,11 @@ class AgentLiveness:
         self._away_since.pop(run, None)
 
     def on_run_ending(self, run: Run, *, is_reported: bool) -> int | None:
-        """A run is about to end: its exit code, where its parent has told it.
+        """Handle a run's end. Returns the exit code if the agent's parent process has reported it.
 
         Args:
-            run: The run, which still lives.
-            is_reported: Whether its agent said how.
+            run: The run, which is still live.
+            is_reported: Whether the agent reported the ending.
         """
         self._forget_expired()
         self._away_since.pop(run.id, None)
@@ -176,11 +176,11 @@ class AgentLiveness:
         return None
 
     def on_process_ended(self, agent_process: AgentProcess, code: int) -> None:
-        """The parent of an agent's process told how that ended.
+        """Handle the report of a parent process that an agent's process has ended.
 
         Args:
-            agent_process: The process.
-            code: Its exit code; -9: ended by signal 9.
+            agent_process: The agent's process.
+            code: The exit code; -9: ended by signal 9.
         """
         self._forget_expired()
         failure = end_reasons.describe_ended_process(code)
@@ -201,11 +201,11 @@ class AgentLiveness:
             )
 
     def on_run_deleted(self, run: str) -> None:
-        """A run is gone."""
+        """Forget a deleted run."""
         self._ended_runs.pop(run, None)
 
     def check(self) -> None:
-        """Look after each that is away, and end the runs of those that don't come back."""
+        """Check each disconnected agent, and end the runs of those that don't come back."""
         for run in list(self._away_since):
             self._check(run)
 

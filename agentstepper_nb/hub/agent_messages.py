@@ -1,7 +1,7 @@
-"""An agent's messages in the Core: their numbers and order, which are acknowledged, and what they say.
+"""An agent's messages in the Core: sequence numbers, order, acknowledgements, and conversion.
 
-The session of a run (`agents_v2`) has one of each class here. The functions make messages of version 2
-the debugger's values, and the other way the debugger's answers messages.
+The session of a run (`agents_v2`) has one object of each class here. The functions convert messages of
+version 2 to the debugger's values, and the debugger's answers to messages.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ MAX_UNACKNOWLEDGED_MESSAGES: Final = 64
 
 
 class MessageSequence:
-    """The numbers of one agent's messages: each is taken once, and none is left out.
+    """The sequence numbers of one agent's messages: each is accepted once, without gaps.
 
     Args:
-        last_received: The number of the last one that was taken.
+        last_received: The number of the last accepted message.
     """
 
     def __init__(self, last_received: int = 0) -> None:
@@ -47,10 +47,10 @@ class MessageSequence:
         self._unread = 0  # messages since then whose numbers couldn't be read
 
     def accept(self, n: int) -> bool:
-        """Whether a message is new; then it is taken.
+        """Accept a message if it is new. Returns whether the message is new.
 
         Raises:
-            ProtocolError: `invalid_message`: those before it didn't come.
+            ProtocolError: `invalid_message`: an earlier message is missing.
         """
         if n <= self.last_received:
             return False
@@ -64,10 +64,10 @@ class MessageSequence:
         return True
 
     def accept_unreadable(self, n: int | None) -> bool:
-        """Whether a message that couldn't be decoded is new; then it is taken, as far as it can be.
+        """Accept a message that can't be decoded, if it is new. Returns whether the message is new.
 
         Args:
-            n: Its number, where that could be read.
+            n: The message's number, if it could be read.
         """
         if n is not None and self.last_received < n <= self.last_received + 1 + self._unread:
             self.last_received, self._unread = n, 0
@@ -77,10 +77,10 @@ class MessageSequence:
 
 
 class MessageQueue:
-    """Does what messages ask for in their order: at once, or after what has to be read first.
+    """Processes messages in their order: at once, or after pending reads of the store.
 
     Args:
-        refuse: Answers a message that can't be taken: the error, and the message.
+        refuse: Answers a message that fails: called with the error and the message.
     """
 
     def __init__(self, refuse: Callable[[Exception, str], None]) -> None:
@@ -88,7 +88,7 @@ class MessageQueue:
         self._deferred: list[tuple[str, Callable[[], None]]] | None = None
 
     def process(self, text: str, work: Callable[[], None]) -> None:
-        """Do what a message asks for, in its turn; what that raises is the answer."""
+        """Process a message in its turn. An error becomes the answer."""
         if self._deferred is not None:
             self._deferred.append((text, work))
             return
@@ -98,22 +98,22 @@ class MessageQueue:
             self._refuse(error, text)
 
     def defer(self, text: str, work: Callable[[], None]) -> None:
-        """Do this, and all that comes after it, when it is said to go on."""
+        """Hold this work, and all later messages, until `resume`."""
         self._deferred = [(text, work)]
 
     def resume(self) -> None:
-        """Do what was held."""
+        """Process the held messages."""
         deferred, self._deferred = self._deferred or [], None
         for text, work in deferred:
             self.process(text, work)
 
 
 class AcknowledgementTimer:
-    """Tells an agent up to where its messages are kept: rarely, and always before the end.
+    """Acknowledges an agent's recorded messages: rarely, and always before the connection's end.
 
     Args:
-        send: Sends it one.
-        limits: After how many bytes, and how many seconds, one is due.
+        send: Sends an acknowledgement.
+        limits: The bytes and seconds after which an acknowledgement is due.
     """
 
     def __init__(self, send: Callable[[int], None], limits: HubLimits = DEFAULT_HUB_LIMITS) -> None:
@@ -128,11 +128,11 @@ class AcknowledgementTimer:
         self._is_ended = False
 
     def acknowledge(self, n: int, size: int) -> None:
-        """A message is kept for good.
+        """Note that a message is recorded durably, and acknowledge it when that is due.
 
         Args:
-            n: Its number.
-            size: Its size in characters.
+            n: The message's number.
+            size: The message's size in characters.
         """
         self._recorded = max(self._recorded, n)
         self._messages += 1
@@ -150,7 +150,7 @@ class AcknowledgementTimer:
             self._timer = asyncio.get_running_loop().call_later(delay_s, self.flush)
 
     def flush(self) -> None:
-        """Tell what hasn't been told."""
+        """Send the acknowledgement that is outstanding."""
         self._disarm()
         self._messages = self._bytes = 0
         if self._recorded > self._acknowledged and not self._is_ended:
@@ -158,11 +158,11 @@ class AcknowledgementTimer:
             self._send(self._recorded)
 
     def set_immediate(self) -> None:
-        """From now on tell at once what is kept: the agent has said bye, and waits for it."""
+        """Acknowledge each message at once from now on: the agent has said bye, and waits for it."""
         self._is_immediate = True
 
     def end(self) -> None:
-        """Tell nothing any more: the connection is gone."""
+        """Stop sending acknowledgements: the connection is gone."""
         self._is_ended = True
         self._disarm()
 
@@ -183,10 +183,10 @@ def count_content_bytes(message: object) -> int:
 
 
 def encode_lease(lease: LeaseGranted, epoch: int) -> v2.LeaseMessage:
-    """A lease as it is sent.
+    """Convert a lease to its message.
 
     Args:
-        lease: What the agent may decide by itself.
+        lease: The decisions that the agent may make by itself.
         epoch: The number of the lease on its connection.
     """
     return v2.LeaseMessage(
@@ -219,7 +219,7 @@ def decode_event(message: v2.EventBegun, run: str) -> Event:
 
 
 def decode_point(message: v2.HaltPointReached, run: str) -> HaltPoint:
-    """A halt point that was reached; the debugger knows of which kind its event is."""
+    """Convert the message of a reached halt point; the debugger sets the event's kind."""
     return HaltPoint(
         id=message.id,
         run=run,
@@ -249,7 +249,7 @@ def decode_point(message: v2.HaltPointReached, run: str) -> HaltPoint:
 
 
 def _find_sticky(message: v2.HaltPointReached) -> bool | UnsetType:
-    """Whether sticky edits made the edit with which a halt point came."""
+    """Whether sticky edits made the edit with which a halt point arrived."""
     if message.replay is not UNSET:
         return UNSET  # a fork made it
     by_rules_alone = bool(message.edit_rules) and message.has_sticky_edit is not True
@@ -257,14 +257,14 @@ def _find_sticky(message: v2.HaltPointReached) -> bool | UnsetType:
 
 
 def decode_decision(message: v2.DecideApproval) -> AnswerDecision:
-    """What the agent's own people said."""
+    """Convert an approval decision that was made in the agent's own process."""
     if message.approved:
         return AnswerDecision(AnswerKind.RESUME, always=message.always)
     return AnswerDecision(AnswerKind.DENY, message.reason)
 
 
 def encode_answer(halt_point: HaltPoint, answer: AnswerKind) -> Answer:
-    """How a halt point was answered, as its agent is told."""
+    """Convert a halt point's answer to the message for its agent."""
     if answer is AnswerKind.STOP:
         return StopAnswer()
     if answer is AnswerKind.DENY:

@@ -14,6 +14,7 @@ from ..core.timeline_rows import name_row
 from ..errors import CommandError, DamagedRunError
 from ..protocol.data_model import Event, HaltPoint, Run
 from ..protocol.fork_trees import ForkNode, ForkTree, ListForks
+from ..protocol.header_limits import truncate_header
 from ..protocol.overview import GetOverview, RunOverview
 from . import pagination
 from .overviews import read_overview
@@ -70,7 +71,7 @@ async def _make_node(hub: RunService, run: Run) -> ForkNode | None:
         known.popitem(last=False)
     overview = facts.overview
     return ForkNode(
-        run=run,
+        run=truncate_header(run),
         point=facts.point,
         edit=facts.edit,
         outcome=overview.outcome,

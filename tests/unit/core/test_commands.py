@@ -330,11 +330,6 @@ def test_a_run_is_renamed_alive_and_after(harness: DebuggerHarness) -> None:
     assert harness.run().name == "over"
 
 
-def test_a_long_name_is_cut_in_the_record_too(harness: DebuggerHarness) -> None:
-    harness.rename("x" * 2000)
-    assert harness.run().name == harness.records[-1].run.name == "x" * 999 + "…"
-
-
 @pytest.mark.parametrize("name", ["", " \n"])
 def test_a_name_is_not_empty(harness: DebuggerHarness, name: str) -> None:
     with pytest.raises(AgentStepperError, match="can't be empty"):
