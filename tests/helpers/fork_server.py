@@ -149,8 +149,6 @@ def _replace(file: Any, words: Sequence[str], environment: Mapping[str, str]) ->
 def _become(request: Mapping[str, Any], descriptors: Sequence[int]) -> NoReturn:
     """Run a program in this process, which was forked for it."""
     _put_descriptors(descriptors, [0, 1, 2, *request["inherited"]])
-    if "uuid_utils" in sys.modules:
-        sys.modules["uuid_utils"].reseed_rng()  # else two programs have the same ids
     Context().run(_run, request)
     raise AssertionError  # it ends the process
 
