@@ -1,4 +1,4 @@
-"""The command `agentstepper`. Each subcommand is a module, imported when it is asked for.
+"""The command `agentstepper`. Each subcommand is a module, imported on use.
 
 Imports anything.
 Begin reading in `arguments`, then in the subcommand's module: `step`, `serve`, `code`.
@@ -21,7 +21,7 @@ EXIT_FAILURE: Final = 1
 EXIT_USAGE_ERROR: Final = 2
 EXIT_INTERRUPTED: Final = 130
 
-#: The commands that run a program, which stands after `--`.
+#: The commands that run a program, whose command line follows `--`.
 _WITH_PROGRAM: Final = ("run", "proxy", "bisect")
 
 
@@ -29,11 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        arguments: What follows the program's name; None takes them from the shell.
+        arguments: The arguments after the program's name; None: those of the process.
 
     Returns:
-        The exit code: 0 when all went well, 1 when it failed, 2 when it was called wrongly; of
-        `agentstepper run` the program's own, and `agentstepper code` has more.
+        The exit code: 0 for success, 1 for a failure, 2 for wrong usage; for `agentstepper run` the
+        program's own; `agentstepper code` has more codes.
     """
     own, program = _split(sys.argv[1:] if arguments is None else list(arguments))
     options = _parser().parse_args(own)
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:
-    """What a command is told, and the program after `--`, which argparse would drop."""
+    """Split arguments into the command's and, after `--`, the program's; argparse would drop `--`."""
     if arguments[:1] not in [[command] for command in _WITH_PROGRAM] or "--" not in arguments:
         return arguments, None
     at = arguments.index("--")

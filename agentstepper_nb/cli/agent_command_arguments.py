@@ -1,4 +1,4 @@
-"""What `agentstepper code`, `chat` and `policy` take."""
+"""The arguments of `agentstepper code`, `chat` and `policy`."""
 
 from __future__ import annotations
 
@@ -211,10 +211,10 @@ _UNITS: Final = {"timeout": "SECONDS", "limit": "BYTES", "bytes": "BYTES"}
 
 
 def add_setting_options(parser: ArgumentParser) -> None:
-    """Add an option for each setting. One that isn't given is None.
+    """Add an option for each setting. An omitted option is None.
 
     Args:
-        parser: Describes a command.
+        parser: The parser of a command.
     """
     described = inspect.type_info(CodingSettings)
     assert isinstance(described, inspect.StructType)
@@ -223,10 +223,10 @@ def add_setting_options(parser: ArgumentParser) -> None:
 
 
 def read_settings(namespace: argparse.Namespace) -> CodingSettings:
-    """The settings that a command line gives.
+    """Read the settings from a command line.
 
     Args:
-        namespace: What the command line says.
+        namespace: The parsed command line.
     """
     values = {name: getattr(namespace, name) for name in FIELDS}
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}

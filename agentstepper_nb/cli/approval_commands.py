@@ -1,4 +1,4 @@
-"""How a person at a terminal approves what an agent's call asks."""
+"""Commands by which a person at a terminal approves an agent's call."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ALWAYS: Final = "always"
 
 
 class ApprovalCommands:
-    """Carries out `a`.
+    """Executes the command `a`.
 
     Args:
-        session: What is known, and the way to the Core.
-        read_next_line: Gives the next line that is typed to a function.
+        session: The session with the Core.
+        read_next_line: Passes the next typed line to a function.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class ApprovalCommands:
             self._send_approval(halted, always=option == _ALWAYS)
 
     def _confirm(self, halted: ui.MessageBody, *, always: bool) -> None:
-        """Ask once more, for another gesture than the key."""
+        """Ask for a confirmation by another action than a key."""
         words = choose_confirmation_words(
             find_tool_name(halted.data if halted.edit is None else halted.edit) or ""
         )
@@ -85,7 +85,7 @@ class ApprovalCommands:
 
 
 def _ignore_answer(_: Struct) -> None:
-    """The answer says nothing that isn't pushed as well."""
+    """Ignore the answer: a pushed message reports the same."""
 
 
 #: Names that are easily typed, and that no answer to a question is.
@@ -97,10 +97,10 @@ _DEFAULT_CONFIRMATION: Final = "I approve"
 
 
 def choose_confirmation_words(tool: str) -> str:
-    """What a person types to approve a call of high risk: no key, and no word that answers otherwise.
+    """Choose the words that a person types to approve a call of high risk: neither a key nor a command.
 
     Args:
-        tool: The tool's name; where that can't be typed well, the words are the same for all such tools.
+        tool: The tool's name; if it can't be typed well, the words are the same for all such tools.
     """
     return (
         tool
@@ -110,5 +110,5 @@ def choose_confirmation_words(tool: str) -> str:
 
 
 def make_confirmation_prompt(words: str) -> str:
-    """What a person is asked once more."""
+    """Make the prompt that asks for the confirmation words."""
     return f"High risk: type “{words}” and Enter to approve; any other text cancels: "

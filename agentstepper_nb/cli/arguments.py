@@ -236,7 +236,7 @@ def add_run_command(commands: Commands) -> None:
         help="run an agent's program under the debugger",
         usage="%(prog)s [-h] [--name NAME] [--url URL] [--token TOKEN] [--no-attach] "
         "[--discover-tools] [--freeze] [--with-parent] [--fork RUN@ROW | --replay RUN | --rerun RUN] "
-        "[--workspace MODE] -- PROGRAM [ARGUMENT ...]",
+        "[--workspace DIR] -- PROGRAM [ARGUMENT ...]",
         description=_RUN,
         epilog=_RUN_EXITS,
         allow_abbrev=False,
@@ -280,10 +280,10 @@ def add_run_command(commands: Commands) -> None:
     again.add_argument("--rerun", metavar="RUN", help="the same command, and nothing is served")
     add(
         "--workspace",
-        choices=("fresh", "in_place", "none"),
-        default="fresh",
-        help="the folder that a fork works on, if the recorded run had a workspace: a fresh one with "
-        "the files of the row; the recorded one, until agentstepper put-back; or none (%(default)s)",
+        metavar="DIR",
+        help="the folder that the program works on, whose changes the debugger shows; with --fork fresh "
+        "(a new folder with the files of the row; the default), in_place (the recorded folder, until "
+        "agentstepper put-back) or none",
     )
     again.add_argument("--cut", help=argparse.SUPPRESS)  # RUN@COUNT, of `agentstepper bisect`
     # Arguments before the `--` that no option takes.

@@ -16,9 +16,10 @@ def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        namespace: What the command line says.
+        namespace: The parsed command line.
 
     Returns:
+        1 if the folder can't be copied, else 0.
         1 where the folder can't be copied, else 0.
     """
     from .. import discover

@@ -27,13 +27,13 @@ _POLL_S: Final = 0.05
 
 
 class _Program(NamedTuple):
-    """What is executed.
+    """The program to execute.
 
     Args:
         good: The good run.
-        words: The program's words after `--`; empty: the good run's own command.
-        environment: What `agentstepper run` gets.
-        check: The command that checks what it prints.
+        words: The program's command line after `--`; empty: the good run's own command.
+        environment: The environment of `agentstepper run`.
+        check: The command that checks the program's output.
     """
 
     good: StoredRun
@@ -46,11 +46,10 @@ def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        namespace: What the command line says; `program` are the words after `--`, None without one.
+        namespace: The parsed command line; `program` is the command line after `--`, None without one.
 
     Returns:
-        0 where an event was found, 1 where none decides or the search failed, 2 where it was called
-        wrongly.
+        0 if an event was found, 1 if none decides or the search failed, 2 for wrong usage.
     """
     from .bisect_reports import open_reporter
 
@@ -97,7 +96,7 @@ def _search(namespace: Namespace, reporter: SearchReporter) -> int:
 
 
 def _execute(program: _Program, cut: Cut) -> Execution:
-    """Execute the program once: what it printed, and the queries that its run made."""
+    """Execute the program once. Returns its output, and the queries of its run."""
     from ..replay.cut_search import Execution
 
     known = _list_forks(program.good)

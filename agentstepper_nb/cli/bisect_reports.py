@@ -1,4 +1,4 @@
-"""How far a search for the deciding event is: told to the terminal, or to the Core that started it."""
+"""Reports the progress of a search for the deciding event, to the terminal or to the Core."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ class SearchReporter(Protocol):
 
 
 def open_reporter(descriptor: int | None) -> SearchReporter:
-    """Who hears of the search.
+    """Open the reporter of the search.
 
     Args:
-        descriptor: A pipe to the Core; None: a person at the terminal.
+        descriptor: A pipe to the Core; None: report to the terminal.
     """
     return _TerminalReporter() if descriptor is None else _CoreReporter(descriptor)
 
 
 class _TerminalReporter:
-    """Asks a person at the terminal, who sees the result alone."""
+    """Asks a person at the terminal, and reports only the result."""
 
     def ask(self, question: str, queries: int) -> bool:
         return ask_person(question)

@@ -1,4 +1,4 @@
-"""How a person at a terminal answers a call in its place, or adds a message to a prompt."""
+"""Commands by which a person at a terminal answers a call, or adds a message to a prompt."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _TYPE: Final = re.compile(r"((?:\w+\.)*[A-Z]\w*):\s+(.+)")
 
 
 class CallAnswerCommands:
-    """Carries out `deny`, `skip`, `raise` and `guide`.
+    """Executes `deny`, `skip`, `raise` and `guide`.
 
     Args:
-        session: What is known, and the way to the Core.
-        read_next_line: Gives the next line that is typed to a function.
+        session: The session with the Core.
+        read_next_line: Passes the next typed line to a function.
     """
 
     def __init__(
@@ -33,28 +33,28 @@ class CallAnswerCommands:
         self._read_next_line = read_next_line
 
     def deny(self, reason: str) -> None:
-        """Deny the call that the run is halted at.
+        """Deny the call at which the run is halted.
 
         Args:
-            reason: What the agent is told; "" asks the person for it.
+            reason: The reason for the agent; "": ask the person.
         """
         self._answer(reason, "Reason for the agent to read (an empty line cancels): ", _make_denial)
 
     def skip(self, result: str) -> None:
-        """Give the result of the call that the run is halted at, which isn't made.
+        """Skip the call at which the run is halted, and supply its result.
 
         Args:
-            result: JSON; "" asks the person for it.
+            result: JSON; "": ask the person.
         """
         self._answer(
             result, "The result as a line of JSON (an empty line cancels): ", self._make_skip
         )
 
     def raise_error(self, error: str) -> None:
-        """Let the agent's code see an exception in the place of the call or of its result.
+        """Raise an exception in the agent's code, in place of the call or of its result.
 
         Args:
-            error: Its message, or `TYPE: MESSAGE`; "" asks the person for it.
+            error: The message, or `TYPE: MESSAGE`; "": ask the person.
         """
         self._answer(
             error, "The exception, as TYPE: MESSAGE (an empty line cancels): ", _make_error
@@ -114,7 +114,7 @@ class CallAnswerCommands:
         )
 
     def _show_edited(self, _: Struct) -> None:
-        """Show a prompt with its guide; other answers say nothing that isn't pushed as well."""
+        """Show a prompt with its guide; pushed messages report the effects of other answers."""
         edited, self._session.editing = self._session.editing, None
         if edited:
             self._session.show_message(edited)

@@ -44,11 +44,11 @@ _END_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 class ChatUsageError(Exception):
-    """It was called wrongly, in words for a person."""
+    """The command was called wrongly; the message is for a person."""
 
 
 class _Interrupt:
-    """Ctrl+C, among what happens."""
+    """Ctrl+C, as an event of the dialogue."""
 
 
 ChatTerminalEvent = ChatEvent | _Interrupt
@@ -58,7 +58,7 @@ def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        namespace: What the command line says.
+        namespace: The parsed command line.
 
     Returns:
         The exit code.
@@ -99,7 +99,7 @@ def _chat(namespace: Namespace) -> Chat:
 
 
 def _session(chat: Chat, begin: str) -> str:
-    """The conversation whose id begins so."""
+    """Find the id of the one conversation with this prefix."""
     found = [session.id for session in chat.sessions() if session.id.startswith(begin)]
     if len(found) != 1:
         what = "Several conversations begin" if found else "No conversation begins"
@@ -139,12 +139,12 @@ async def _converse(namespace: Namespace, chat: Chat) -> int:
 
 
 class _ChatDialogue:
-    """Takes turns between lines and the conversation; see `Dialogue`.
+    """Handles lines and the conversation's events in turns; see `Dialogue`.
 
     Args:
-        screen: Where it stands.
+        screen: The screen.
         repl: Shows the conversation.
-        pending_interrupts: Not empty where Ctrl+C was pressed and isn't handled yet.
+        pending_interrupts: Not empty while a Ctrl+C isn't handled yet.
     """
 
     def __init__(self, screen: Screen, repl: Repl, pending_interrupts: list[bool]) -> None:
@@ -185,9 +185,9 @@ class _ChatDialogue:
 
 @contextmanager
 def _handle_interrupts(inbox: SelectableQueue[ChatTerminalEvent]) -> Iterator[list[bool]]:
-    """Inside, Ctrl+C is something that happens; one that isn't heard before the next ends all.
+    """A context in which Ctrl+C is an event; a second one before it is handled ends the process.
 
-    So does a terminal that is closed: what agents run must not outlive it.
+    A closed terminal ends the process, too: commands of agents must not outlive it.
     """
     pending_interrupts: list[bool] = []
 
@@ -236,14 +236,14 @@ def format_connectors() -> Iterator[str]:
 
 
 def make_agents(namespace: Namespace, workspace: Path) -> list[InterpreterABC]:
-    """The agents that a command line names.
+    """Make the agents that a command line names.
 
     Args:
-        namespace: What the command line says.
-        workspace: The folder that is worked in.
+        namespace: The parsed command line.
+        workspace: The working directory.
 
     Raises:
-        UsageError: It names none, or one that can't be had so.
+        ChatUsageError: The line names no agent, or an invalid one.
     """
     if not namespace.agents:
         raise ChatUsageError(
@@ -280,7 +280,7 @@ def _agent(word: str, options: dict[str, Any], workspace: Path) -> InterpreterAB
 
 
 def _list_options(made: Factory) -> list[str]:
-    """The options that a connector takes: its parameters, and the settings that it names."""
+    """List a connector's options: its parameters, and the settings that it names."""
     parameters = inspect.signature(made).parameters.values()
     named = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
     settings = getattr(made, "settings", None)
@@ -288,14 +288,14 @@ def _list_options(made: Factory) -> list[str]:
 
 
 def _format_option(name: str) -> str:
-    """How an option is said."""
+    """Format an option for a person."""
     if name in OPTION_VARIABLES:
         return f"--{name} NAME, or set {OPTION_VARIABLES[name]}"
     return f"--{name} …" if name == "system" else f"--option {name}=…"
 
 
 def _import_agent(word: str) -> Any:
-    """What a module of this folder, or an installed one, has under a name."""
+    """Import an object by `MODULE:NAME`, from this folder or an installed package."""
     module, _, attribute = word.partition(":")
     here = str(Path.cwd())
     if here not in sys.path:

@@ -41,14 +41,14 @@ _CODES: Final = {
 
 
 class CodeUsageError(Exception):
-    """It was called wrongly, in words for a person."""
+    """The command was called wrongly; the message is for a person."""
 
 
 def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        namespace: What the command line says.
+        namespace: The parsed command line.
 
     Returns:
         The exit code.
@@ -70,7 +70,7 @@ def run(namespace: Namespace) -> int:
 
 
 def _prompt(namespace: Namespace) -> str | None:
-    """What it is to do; None where a person is asked for it."""
+    """Read the prompt; None if a person is asked for it."""
     if namespace.prompt is None and sys.stdin.isatty():
         return None
     prompt = sys.stdin.read() if namespace.prompt is None else str(namespace.prompt)
@@ -153,7 +153,7 @@ def _introduce(screen: Screen, session: CodingSession, namespace: Namespace) -> 
 
 
 def _show_result(screen: Screen, result: TurnResult) -> int:
-    """Say how a prompt was answered; gives the exit code for that."""
+    """Show how a prompt was answered. Returns the exit code."""
     style = {"done": "dim", "error": "red"}.get(result.reason, "yellow")
     screen.write_line(format_turn_end(result), style)
     if result.reason == "cancelled" and result.error:

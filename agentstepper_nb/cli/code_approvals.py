@@ -30,11 +30,11 @@ _STYLES: Final = {"high": "red", "medium": "yellow", "low": "cyan"}
 
 
 class TerminalApprover:
-    """Asks who sits at the terminal; see `Approver`.
+    """Asks the person at the terminal for approvals; see `Approver`.
 
     Args:
-        screen: Where to ask.
-        keyboard: Where the answers come from.
+        screen: The screen for the questions.
+        keyboard: Reads the answers.
         edit: Lets a person edit a text; it may block.
     """
 
@@ -46,7 +46,7 @@ class TerminalApprover:
         self._edit = edit
 
     async def request_decision(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Ask, until there is an answer."""
+        """Ask until there is an answer."""
         write_line = self._screen.write_line
         write_line(
             f"Asks for approval · {request.risk} risk · {request.policy_reason}",
@@ -109,7 +109,7 @@ class TerminalApprover:
         question.approve(always=always)
 
     async def _accept_edit(self, question: _PendingQuestion, text: str) -> None:
-        """Edit the arguments; the person then approves what they see."""
+        """Edit the arguments; the person then approves the edited call."""
         if not text:
             begin = indent_json(json.dumps(question.args, ensure_ascii=False))
             try:
@@ -134,7 +134,7 @@ class TerminalApprover:
 
 
 class _PendingQuestion:
-    """One question, while it is answered."""
+    """One open question."""
 
     def __init__(self, request: ApprovalRequest) -> None:
         self.request = request

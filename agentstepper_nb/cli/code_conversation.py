@@ -34,12 +34,12 @@ Ctrl+C cancels an answer; twice, it ends.\
 
 
 class CodeConversation:
-    """Takes turns with a session.
+    """Handles prompts and answers of a session in turns.
 
     Args:
-        screen: Where it is shown.
+        screen: The screen that shows the conversation.
         session: The session.
-        lines: Where prompts come from; None where nobody types.
+        lines: Reads prompts; None: no person types.
     """
 
     def __init__(self, screen: Screen, session: CodingSession, lines: LinePrompter | None) -> None:
@@ -55,9 +55,9 @@ class CodeConversation:
 
     @contextmanager
     def cancel_on_interrupt(self) -> Iterator[None]:
-        """Inside, Ctrl+C cancels an answer, and twice it ends this task.
+        """A context in which Ctrl+C cancels an answer, and a second one ends this task.
 
-        So does a terminal that is closed: what the agent runs must not outlive it.
+        A closed terminal does so, too: commands of the agent must not outlive it.
         """
         loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
@@ -124,11 +124,11 @@ class CodeConversation:
 
 
 def make_prompt_options(data: Path, workspace: Path) -> PromptOptions:
-    """How prompts are edited.
+    """Make the options of the prompt editor.
 
     Args:
-        data: The folder that keeps the history.
-        workspace: The folder whose names of files are completed.
+        data: The folder that stores the history.
+        workspace: The folder whose file names are completed.
     """
 
     def words(before: str) -> Iterable[tuple[str, str]]:
@@ -138,7 +138,7 @@ def make_prompt_options(data: Path, workspace: Path) -> PromptOptions:
 
 
 class EventPrinter:
-    """Shows events to who reads the output, and ends the work once they have gone, as `head` does.
+    """Shows events, and ends the work once the output is closed, as by `head`.
 
     Args:
         show: Shows an event.
@@ -162,10 +162,10 @@ class EventPrinter:
 
     @contextmanager
     def cancel_on_closed_output(self) -> Iterator[None]:
-        """Inside, this task is cancelled once they have gone.
+        """A context in which this task is cancelled once the output is closed.
 
         Raises:
-            BrokenPipeError: They have.
+            BrokenPipeError: The output is closed.
         """
         self._task = asyncio.current_task()
         try:

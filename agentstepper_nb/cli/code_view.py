@@ -1,4 +1,4 @@
-"""What a coding session says and does, as lines of a terminal."""
+"""Formats the events of a coding session as lines of a terminal."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class CodeView:
     """Shows events as they happen.
 
     Args:
-        screen: Where.
-        can_approve: Whether somebody in this terminal is asked for approvals.
+        screen: The screen.
+        can_approve: Whether a person at this terminal is asked for approvals.
     """
 
     def __init__(self, screen: Screen, *, can_approve: bool) -> None:
@@ -155,7 +155,7 @@ def format_raw_call(name: str, args_json: str) -> str:
 
 
 def format_result(result: ToolResult) -> Iterator[Line]:
-    """What a call came to: whether it did what it should, and its diff or the end of its output."""
+    """Format a call's result: whether it succeeded, and its diff or the end of its output."""
     if result.ok:
         yield "  ✓", "green"
     else:
@@ -169,7 +169,7 @@ def format_result(result: ToolResult) -> Iterator[Line]:
 
 
 def format_proposal(name: str, args: Any) -> Iterator[Line]:
-    """What a call would change, as a diff; nothing for other tools, or where the arguments don't fit."""
+    """Format a proposed change as a diff; nothing for other tools, or for invalid arguments."""
     match name, args:
         case "apply_patch", {"patch": str() as patch}:
             yield from _diff(patch)
@@ -183,15 +183,15 @@ def format_proposal(name: str, args: Any) -> Iterator[Line]:
 
 
 def format_turn_end(result: TurnResult) -> str:
-    """How a prompt was answered, and what that took."""
+    """Format how a prompt was answered, and its usage."""
     queries = "1 query" if result.iterations == 1 else f"{result.iterations} queries"
     figures = [_END_TEXTS[result.reason], queries, format_run_usage(result.usage)]
     return " · ".join(figure for figure in figures if figure)
 
 
 def format_session(stored: StoredCodingSession) -> str:
-    """A session as one line: when it was used, its id, whether it is open or can't be resumed, what it
-    was asked first, where, and whom.
+    """Format a session as one line: the time of its last use, its id, whether it is open or can't be
+    resumed, its first prompt, its workspace, and its model.
     """
     session = stored.summary
     when = session.updated_at[:16].replace("T", " ")

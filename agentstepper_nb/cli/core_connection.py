@@ -1,4 +1,4 @@
-"""The connection to a Core, on a thread of its own: kept up, whatever happens to it."""
+"""The connection to a Core, on a thread of its own, which reconnects by itself."""
 
 from __future__ import annotations
 
@@ -40,27 +40,27 @@ _NO_TOKEN: Final = (
 
 
 class CoreConnected(NamedTuple):
-    """The Core said hello."""
+    """The Core's hello was received."""
 
     hello: ui.CoreHello
 
 
 class CoreMessageReceived(NamedTuple):
-    """A message came; `id` is that of the command it answers."""
+    """A message was received; `id` is that of the command it answers."""
 
     message: Struct
     id: str | None
 
 
 class CoreConnectionLost(NamedTuple):
-    """The connection is gone and will be tried again."""
+    """The connection is lost and will be tried again."""
 
     reason: str
     retry_delay_s: float  # seconds
 
 
 class CoreConnectionRefused(NamedTuple):
-    """There is no connection, and trying again would not help."""
+    """The connection was refused, and another attempt would not help."""
 
     reason: str
 
@@ -73,11 +73,11 @@ class CoreRefusedError(Exception):
 
 
 class CoreConnection(threading.Thread):
-    """Connects, says hello, reads; and again when the connection is lost.
+    """Connects, says hello, and reads messages; reconnects when the connection is lost.
 
     Args:
-        core: Where UIs reach the Core, and the control token.
-        notify: Called with what happens, on this thread.
+        core: The Core's address for UIs, and the control token.
+        notify: Called with each event, on this thread.
     """
 
     def __init__(self, core: CoreEndpoint, notify: Callable[[ConnectionEvent], None]) -> None:
@@ -113,7 +113,7 @@ class CoreConnection(threading.Thread):
         self.join(_HELLO_TIMEOUT_S)
 
     def run(self) -> None:
-        """Keep the connection up."""
+        """Keep the connection, until it is closed."""
         while not self._is_closed.is_set():
             try:
                 reason = self._converse()
@@ -128,7 +128,7 @@ class CoreConnection(threading.Thread):
                 self._wait(reason)
 
     def _converse(self) -> str:
-        """Talk for as long as the connection holds, and tell why it ended."""
+        """Send and receive messages while the connection lasts. Returns the reason of its end."""
         try:
             with self._connect() as socket:
                 self._greet(socket)
@@ -205,7 +205,7 @@ def _decode(socket: ClientConnection) -> CoreMessageReceived:
 
 
 def _status(error: InvalidStatus) -> str:
-    """A refused handshake, in words: the Core says why in the body."""
+    """Describe a refused handshake: the Core gives the reason in the body."""
     said = (error.response.body or b"").decode(errors="replace").strip()
     code = error.response.status_code
     if code in (401, 403):

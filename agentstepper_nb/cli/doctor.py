@@ -1,4 +1,4 @@
-"""`agentstepper doctor`: what is connected to what here, how the runs are kept, and what is wrong."""
+"""`agentstepper doctor`: shows connections, how the runs are stored, and problems."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        namespace: What the command line says.
+        namespace: The parsed command line.
 
     Returns:
-        1 where anything is wrong, also after a repair, else 0.
+        1 if there is any problem, also after a repair, else 0.
     """
     try:
         findings = _findings(namespace)

@@ -1,4 +1,4 @@
-"""`agentstepper export`: a run that is kept, as a file."""
+"""`agentstepper export`: writes a stored run to a file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        namespace: What the command line says.
+        namespace: The parsed command line.
 
     Returns:
-        1 where there is no such run, or it can't be read or written; 2 where no format is named.
+        1 if there is no such run, or it can't be read or written; 2 if no format is named.
     """
     if (namespace.file is None) is (namespace.output is None):
         return _fail("name one file to write, as FILE or by -o FILE.", EXIT_USAGE_ERROR)

@@ -22,10 +22,10 @@ def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        namespace: What the command line says.
+        namespace: The parsed command line.
 
     Returns:
-        1 where nothing can be read or written, or a row was refused, else 0.
+        1 if the rows can't be read or written, or a row was refused, else 0.
     """
     folder = discover.data_dir() if namespace.data is None else Path(namespace.data).expanduser()
     try:

@@ -17,10 +17,10 @@ def edit_json(text: str) -> str:
     """Let a person edit a text in `$VISUAL`, `$EDITOR` or vi.
 
     Args:
-        text: Where they begin.
+        text: The text to edit.
 
     Returns:
-        What they saved.
+        The saved text.
 
     Raises:
         EditorError: The editor could not be started, or failed.

@@ -24,25 +24,25 @@ from prompt_toolkit.shortcuts import CompleteStyle
 from .screen import ScreenPrompt
 from .terminal_text import escape_controls
 
-#: What looks like a secret: a name of one with a value, or a long word of letters and digits.
+#: Text that looks like a secret: a secret's name with a value, or a long word of letters and digits.
 _SECRET: Final = re.compile(
     r"(?i)(key|token|secret|password|passwd|authorization|bearer)\b\s*[=:\s]\s*\S{6,}"
     r"|\bsk-\w{8,}|\b(?=\w*\d)(?=\w*[a-z])\w{32,}\b"
 )
-#: What may stand behind the beginning of a line: words, each with how it is listed.
+#: Finds the completions of a line's beginning: words, each with its text in the list.
 FindCompletions = Callable[[str], Iterable[tuple[str, str]]]
 
 
 @dataclass(frozen=True)
 class PromptOptions:
-    """How prompts are edited.
+    """The options of the prompt editor.
 
     Attributes:
-        history: The file that remembers them.
-        find_completions: What completes them.
-        completion_folder: Where names of files are completed; None completes none.
-        is_saved_in_history: Whether a prompt may be remembered.
-        key_bindings: Keys that type a line, by their names in prompt_toolkit.
+        history: The file of the history.
+        find_completions: Finds completions.
+        completion_folder: The folder whose file names are completed; None: none.
+        is_saved_in_history: Whether a prompt may be saved in the history.
+        key_bindings: Keys that enter a line, by their names in prompt_toolkit.
     """
 
     history: Path
@@ -53,11 +53,11 @@ class PromptOptions:
 
 
 class LineEditor:
-    """Asks a person for prompts, which are remembered, and for answers, which aren't.
+    """Asks a person for prompts, which are saved in the history, and for answers, which aren't.
 
     Args:
-        prompts: How prompts are edited.
-        is_coloured: Whether colours are wanted.
+        prompts: The options of the prompt editor.
+        is_coloured: Whether to use colours.
 
     Attributes:
         interrupt: Called at Ctrl+C.
@@ -79,7 +79,7 @@ class LineEditor:
         self._begun = Document()  # a prompt that was begun when it was withdrawn
 
     async def read_line(self, question: ScreenPrompt) -> str | None:
-        """Ask for a line, or several; None where the person closes the terminal's input."""
+        """Ask for one or more lines; None if the person closes the terminal's input."""
         session = self._prompts if question.has_history else self._answers
         while True:
             begun = Document()
@@ -107,18 +107,18 @@ class LineEditor:
             self._set_erases(False)
 
     def hide_prompt(self) -> None:
-        """Take the line that is edited from the screen, for lines that are written above it."""
+        """Remove the edited line from the screen, so that lines can be written above it."""
         for session in self._sessions:
             if session.app.is_running:
                 session.app.renderer.erase()
 
     def redraw(self) -> None:
-        """Draw the line that is edited, below what was written."""
+        """Draw the edited line below the written lines."""
         for session in self._sessions:
             session.app.invalidate()
 
     def discard_input(self) -> None:
-        """Drop what was typed before now: it was not meant for the question that comes."""
+        """Drop earlier input: it was not meant for the next question."""
         self._begun = Document()
         for session in self._sessions:
             session.default_buffer.reset()
@@ -149,14 +149,14 @@ class LineEditor:
 
 
 class PrivateHistory(FileHistory):
-    """A history that only its owner reads, without what looks like a secret.
+    """A history that only its owner can read, without text that looks like a secret.
 
     Args:
-        file: Where it is kept.
-        is_saved_in_history: Whether a prompt may be remembered.
+        file: The file of the history.
+        is_saved_in_history: Whether a prompt may be saved.
 
     Raises:
-        OSError: It can't be written there.
+        OSError: The file can't be written.
     """
 
     def __init__(self, file: Path, is_saved_in_history: Callable[[str], bool]) -> None:
@@ -173,11 +173,11 @@ class PrivateHistory(FileHistory):
 
 
 class PromptCompleter(Completer):
-    """Completes words that are known, and names of files.
+    """Completes known words, and names of files.
 
     Args:
-        find_completions: Gives the words.
-        folder: Where the files are; None completes none.
+        find_completions: Finds the words.
+        folder: The folder of the files; None: complete no file names.
     """
 
     def __init__(self, find_completions: FindCompletions, folder: Path | None) -> None:
@@ -189,7 +189,7 @@ class PromptCompleter(Completer):
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterable[Completion]:
-        """What may stand in place of the word before the cursor."""
+        """Yield the completions of the word before the cursor."""
         text = document.text_before_cursor
         word = re.split(r"\s", text)[-1]
         before = text.removesuffix(word)
@@ -205,7 +205,7 @@ class PromptCompleter(Completer):
 
 
 def _history(prompts: PromptOptions) -> History:
-    """The history of prompts; one that ends with the process, where none can be kept."""
+    """Open the history of prompts; one in memory if the file can't be written."""
     try:
         return PrivateHistory(prompts.history, prompts.is_saved_in_history)
     except OSError:

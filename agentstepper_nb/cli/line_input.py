@@ -1,4 +1,4 @@
-"""Lines that a person types or a pipe gives, and turns between them and what happens."""
+"""Reads lines from a terminal or a pipe, and handles lines and events in turns."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _Event = TypeVar("_Event", contravariant=True)
 
 
 class LineReader:
-    """The lines of a terminal, a pipe or a file, as they come.
+    """Reads the lines of a terminal, a pipe or a file as they arrive.
 
     Args:
-        descriptor: Where they are read.
+        descriptor: The descriptor to read.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -41,7 +41,7 @@ class LineReader:
         return None
 
     def read(self) -> None:
-        """Read what was typed; the last line may end without a line end."""
+        """Read the available input; the last line may lack a line end."""
         typed = os.read(self._descriptor, 65536)
         *lines, self._rest = (self._rest + typed).split(b"\n")
         if not typed:
@@ -50,7 +50,7 @@ class LineReader:
         self.lines.extend(line.decode(errors="replace") for line in lines)
 
     def discard_input(self) -> None:
-        """Drop what was typed at a terminal before now. What comes through a pipe stays."""
+        """Drop earlier input of a terminal. Input of a pipe is kept."""
         if os.isatty(self._descriptor):
             self.lines.clear()
             self._rest = b""
@@ -58,12 +58,12 @@ class LineReader:
 
 
 class LinePrompter:
-    """Lines that are typed, for one task at a time.
+    """Reads a person's lines, for one task at a time.
 
     Args:
-        screen: Where prompts stand.
-        descriptor: Where lines are read without an editor.
-        prompts: How prompts are edited, where the screen is a terminal that can be drawn on.
+        screen: The screen that shows prompts.
+        descriptor: The descriptor to read without an editor.
+        prompts: The options of the prompt editor, which is used on a capable terminal.
     """
 
     def __init__(self, screen: Screen, descriptor: int, prompts: PromptOptions) -> None:
@@ -75,7 +75,7 @@ class LinePrompter:
             screen.hide_prompt = self.editor.hide_prompt
 
     async def read_line(self, question: ScreenPrompt) -> str | None:
-        """Ask for a line; None where the person has closed the terminal's input."""
+        """Ask for a line; None if the person has closed the terminal's input."""
         if self.editor is not None and question.is_edited:
             self._screen.end_line()
             return await self.editor.read_line(question)
@@ -86,13 +86,13 @@ class LinePrompter:
         return line
 
     def discard_input(self) -> None:
-        """Drop what was typed before now: it was not meant for the question that comes."""
+        """Drop earlier input: it was not meant for the next question."""
         self._keyboard.discard_input()
         if self.editor is not None:
             self.editor.discard_input()
 
     async def cancel_prompt(self, prompt_task: asyncio.Task[str | None]) -> None:
-        """Take a question back.
+        """Cancel a prompt.
 
         Args:
             prompt_task: The task that asks.
@@ -104,13 +104,13 @@ class LinePrompter:
             await _cancel(prompt_task)
 
     def redraw(self) -> None:
-        """Draw the line that is edited, below what was written."""
+        """Draw the edited line below the written lines."""
         if self.editor is not None:
             self.editor.redraw()
 
 
 class Dialogue(Protocol[_Event]):
-    """What takes turns between a person's lines and what happens."""
+    """Handles a person's lines and a program's events in turns."""
 
     @property
     def is_over(self) -> bool:
@@ -118,26 +118,26 @@ class Dialogue(Protocol[_Event]):
 
     @property
     def question(self) -> ScreenPrompt | None:
-        """What the person is asked for now; None: no line is taken."""
+        """The present prompt; None: no line is accepted."""
 
     def handle_line(self, line: str | None) -> None:
-        """Take a line; None where the input has ended."""
+        """Handle a line; None if the input has ended."""
 
     def handle(self, events: Iterable[_Event]) -> None:
-        """Show what has happened."""
+        """Handle events, and show them."""
 
 
 async def run_dialogue(
     lines: LinePrompter, inbox: SelectableQueue[Item], dialogue: Dialogue[Item]
 ) -> None:
-    """Take turns between what is typed and what happens, until the person has enough.
+    """Handle lines and events in turns, until the dialogue is over.
 
-    What was typed comes first: it is meant for what stands on the screen.
+    Lines are handled first: they answer what the screen shows.
 
     Args:
-        lines: Where lines come from.
-        inbox: What happens.
-        dialogue: Takes both.
+        lines: Reads the lines.
+        inbox: The queue of events.
+        dialogue: Handles both.
     """
     typing: asyncio.Task[str | None] | None = None
     arrival = asyncio.create_task(_wait_readable(inbox.fileno()))

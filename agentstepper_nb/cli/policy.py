@@ -1,4 +1,4 @@
-"""`agentstepper policy`: the rules of what the coding agent may do, listed and changed."""
+"""`agentstepper policy`: lists and changes the coding agent's policy rules."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _NONE: Final = "There are no rules. `agentstepper policy deny --command 'git pus
 
 
 class _UsageError(Exception):
-    """The command was called wrongly; the text says what to do."""
+    """The command was called wrongly; the message says what to do."""
 
 
 def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        namespace: What the command line says.
+        namespace: The parsed command line.
 
     Returns:
-        1 where the rules can't be read or written, or a rule to be removed isn't there; 2 where the
-        command was called wrongly.
+        1 if the rules can't be read or written, or a rule to be removed doesn't exist; 2 for wrong
+        usage.
     """
     rules_file = PolicyRulesFile(
         CodingDataPaths(Path(namespace.data).expanduser() if namespace.data else data_dir()).rules
@@ -97,7 +97,7 @@ def _add(rules_file: PolicyRulesFile, namespace: Namespace) -> int:
 
 
 def _check(namespace: Namespace) -> None:
-    """Refuse what would be no rule, or one that never holds."""
+    """Refuse an invalid rule, or one that never matches."""
     if namespace.text is None and namespace.path is None and namespace.tool is None:
         ways = "--command 'git push', --path '*.env' or --tool NAME"
         raise _UsageError(f"Say what to {namespace.action}: {ways}.")

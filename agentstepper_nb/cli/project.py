@@ -31,10 +31,10 @@ def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        namespace: What the command line says.
+        namespace: The parsed command line.
 
     Returns:
-        1 where the projection can't be written or the Core can't be reached, else 0.
+        1 if the projection can't be written or the Core can't be reached, else 0.
     """
     log_to_stderr(namespace.log_level, "%(levelname)s %(message)s")
     try:
@@ -55,10 +55,10 @@ def run(namespace: Namespace) -> int:
 
 
 def load_embedding(name: str) -> Embed:
-    """The function of `MODULE:FUNCTION`, where the module may lie in the current folder.
+    """Import the function of `MODULE:FUNCTION`; the module may lie in the current folder.
 
     Raises:
-        StoreError: There is none.
+        StoreError: There is no such function.
     """
     module, _, function = name.partition(":")
     sys.path.insert(0, str(Path.cwd()))

@@ -18,7 +18,7 @@ from ..sdk import AgentStepper
 from . import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK
 from .run import EXIT_COMMAND_NOT_FOUND, EXIT_NOT_STARTED
 
-#: Each service with the variable that tells SDKs where it is, and where it is without.
+#: Each service with the variable that sets its address in SDKs, and its default address.
 SERVICES: Final = {
     "openai": ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
     "anthropic": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
@@ -30,10 +30,10 @@ def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        namespace: What the command line says; `program` are the words after `--`, None without one.
+        namespace: The parsed command line; `program` is the command line after `--`, None without one.
 
     Returns:
-        The program's exit code; 125 where there is no debugger, 127 where there is no such program.
+        The program's exit code; 125 if there is no debugger, 127 if there is no such program.
     """
     program: Sequence[str] | None = namespace.program
     name = namespace.name or (Path(program[0]).name if program else "proxy")
@@ -55,7 +55,7 @@ def run(namespace: Namespace) -> int:
 
 
 def _find_services(environment: Mapping[str, str]) -> dict[str, str]:
-    """Where the services are: as the environment says, else their own addresses."""
+    """Find the services' addresses: from the environment, or else their defaults."""
     return {
         name: environment.get(variable) or address for name, (variable, address) in SERVICES.items()
     }

@@ -13,10 +13,10 @@ def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        namespace: What the command line says.
+        namespace: The parsed command line.
 
     Returns:
-        1 where there is nothing to be put back, or the files can't be written; else 0.
+        1 if there is nothing to put back, or the files can't be written; else 0.
     """
     from ..errors import AgentStepperError
     from ..history import load_run

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from ..discover import CoreEndpoint, discover, list_announced_cores
 from ..errors import AgentStepperError
-from ..sdk.environment import FREEZE_VARIABLE, make_environment
+from ..protocol.start_methods import WorkspaceMode
+from ..sdk.environment import FREEZE_VARIABLE, PROGRAM_WORKSPACE_VARIABLE, make_environment
 from ..sdk.handshake import probe
 from ..sdk.parent_guard import tie_to_parent
 from ..sdk.start_methods import list_own_variables, make_command_start, put_start
@@ -47,6 +48,8 @@ def run(namespace: Namespace) -> int:
     if namespace.misplaced or not (namespace.program or is_again):
         words = " ".join([*namespace.misplaced, *(namespace.program or ())]) or "python agent.py"
         return _fail(f"put -- before the program: agentstepper run -- {words}", EXIT_USAGE_ERROR)
+    if (problem := _find_workspace_problem(namespace.workspace, is_again)) is not None:
+        return _fail(problem, EXIT_USAGE_ERROR)
     try:
         core = discover(namespace.url, namespace.token)
         probe(core)  # here a sentence, in the agent a traceback
@@ -92,11 +95,22 @@ def _start(namespace: Namespace, core: CoreEndpoint, again: RunAgain | None) -> 
         from . import run_again
 
         environment = run_again.put_variables(environment, again)
+    elif namespace.workspace is not None:
+        environment[PROGRAM_WORKSPACE_VARIABLE] = str(Path(namespace.workspace).resolve())
     if freezes:
         environment[FREEZE_VARIABLE] = "1"
     if attaches:
         environment = _attach(environment, discovers)
     return _become(program, environment)
+
+
+def _find_workspace_problem(workspace: str | None, is_again: bool) -> str | None:
+    """A sentence that says what is wrong with `--workspace`; None: nothing is."""
+    if workspace is None or (is_again and workspace in list(WorkspaceMode)):
+        return None
+    if is_again:
+        return f"--workspace of a fork is one of {', '.join(WorkspaceMode)}."
+    return None if Path(workspace).is_dir() else f"--workspace: there is no folder {workspace}."
 
 
 def _attach(environment: Mapping[str, str], discovers_tools: bool) -> dict[str, str]:

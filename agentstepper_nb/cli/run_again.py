@@ -15,7 +15,7 @@ from ..discover import CoreEndpoint
 from ..errors import CommandError
 from ..history import StoredRun, load_run
 from ..history.runs_folder import find_folder_of_core
-from ..protocol.start_methods import CommandStart, FunctionStart
+from ..protocol.start_methods import CommandStart, FunctionStart, WorkspaceMode
 from ..replay import load_recording, prepare_workspace
 from ..replay.agent_runs import find_fork_point
 from ..replay.child_runs import parse_fork_place
@@ -23,6 +23,7 @@ from ..replay.function_process import make_command
 from ..replay.recording_cuts import RecordingCuts
 from ..replay.workspace import prepare_cut_workspace
 from ..replay.workspace_report import describe_files
+from ..sdk.environment import PROGRAM_WORKSPACE_VARIABLE
 from ..sdk.environment_replays import (
     CUT_VARIABLE,
     FORK_PROGRAM_VARIABLE,
@@ -99,7 +100,7 @@ def put_variables(environment: Mapping[str, str], again: RunAgain) -> dict[str, 
             f"{', '.join(sorted(missing))}.",
             file=sys.stderr,
         )
-    others = (*REPLAY_VARIABLES, WORKSPACE_VARIABLE)
+    others = (*REPLAY_VARIABLES, WORKSPACE_VARIABLE, PROGRAM_WORKSPACE_VARIABLE)
     rest = {name: value for name, value in environment.items() if name not in others}
     return rest | again.variables
 
@@ -108,7 +109,8 @@ def _put_files(again: RunAgain, stored: StoredRun, namespace: Namespace) -> RunA
     """What works on the files of its row, where it is a fork and the recorded run had a workspace."""
     if namespace.fork is not None:
         _, row = parse_fork_place(namespace.fork)
-        prepared = prepare_workspace(stored, row, namespace.workspace, cwd=again.folder)
+        mode = namespace.workspace or WorkspaceMode.FRESH
+        prepared = prepare_workspace(stored, row, mode, cwd=again.folder)
     elif namespace.cut is not None:
         _, count = parse_fork_place(namespace.cut)
         recording = RecordingCuts(load_recording(stored)).make_recording(count)
@@ -119,7 +121,8 @@ def _put_files(again: RunAgain, stored: StoredRun, namespace: Namespace) -> RunA
         return again
     print(f"agentstepper run: {escape_controls(describe_files(prepared.report))}", file=sys.stderr)
     folder = again.folder if prepared.cwd is None else str(prepared.cwd)
-    return again._replace(folder=folder, variables=again.variables | prepared.make_variables())
+    variables = {PROGRAM_WORKSPACE_VARIABLE: str(prepared.recorded), **prepared.make_variables()}
+    return again._replace(folder=folder, variables=again.variables | variables)
 
 
 def _find_command(stored: StoredRun, row: int | None) -> CommandStart:
@@ -146,6 +149,10 @@ def _make_command(run: str, start: FunctionStart) -> CommandStart:
 
 def _make_variables(namespace: Namespace, stored: StoredRun, row: int | None) -> dict[str, str]:
     folder = {RUNS_FOLDER_VARIABLE: str(stored.folder)}
+    workspace = stored.header.workspace
+    # An imported run, which has no start method, may name any folder of this machine.
+    if workspace and stored.start_method() is not None and Path(workspace).is_dir():
+        folder[PROGRAM_WORKSPACE_VARIABLE] = workspace
     if row is not None:
         return {**folder, FORK_VARIABLE: f"{stored.id}@{row}"}
     if namespace.cut is not None:

@@ -51,14 +51,14 @@ _MARKS: Final = {
 
 #: Characters of a row that are shown however narrow the terminal is.
 _MIN_TEXT_CHARS: Final = 20
-#: Characters of an agent's name, and its node's, before what a row says.
+#: Characters of an agent's name, and its node's, at the begin of a row.
 _MAX_AGENT_CHARS: Final = 30
-#: Levels by which a row is set to the right; those that are deeper stand there as well.
+#: The most levels of indentation: deeper rows are indented as much.
 _MAX_INDENT_LEVELS: Final = 20
 
 
 def format_actors(row: TimelineRow) -> str:
-    """Who speaks to whom."""
+    """Format the source and the target of a row."""
     return f"{_name(row.source)} → {_name(row.target)}"
 
 
@@ -67,7 +67,7 @@ def _name(actor: Actor) -> str:
 
 
 def format_agent(row: TimelineRow) -> str:
-    """Whose a row is: "researcher", "researcher at draft"; empty where no agent is known."""
+    """Format the agent of a row: "researcher", "researcher at draft"; empty if no agent is known."""
     label = find_label(row)
     if label is None:
         return ""
@@ -77,11 +77,11 @@ def format_agent(row: TimelineRow) -> str:
 
 
 def format_row(row: TimelineRow, width: int | None = None) -> str:
-    """A row as one line: its number, from, to, its agent, what it says, and what it took.
+    """Format a row as one line: its number, source, target, agent, summary, and usage.
 
     Args:
         row: The row.
-        width: Characters of the terminal, to which what the row says is cut; None: all of it.
+        width: The terminal's width in characters, to which the summary is cut; None: don't cut.
     """
     marks = ["edited"] if row.edited else []
     if row.outcome is EventOutcome.ERROR:
@@ -103,12 +103,12 @@ def format_row(row: TimelineRow, width: int | None = None) -> str:
 
 
 def format_run(run: Run) -> str:
-    """A run as one line: its name and how it stands."""
+    """Format a run as one line: its name and its state."""
     return escape_to_one_line(f"{run.name}: {describe_run_state(run)}")
 
 
 def describe_run_state(run: Run) -> str:
-    """How a run stands."""
+    """Describe a run's state."""
     if not run.live:
         failure = f" ({run.failure.type}: {run.failure.message})" if run.failure else ""
         figures = format_run_usage(run.usage)
@@ -123,7 +123,7 @@ def describe_run_state(run: Run) -> str:
 
 
 def describe_step(run: Run) -> str:
-    """How far a run steps: "stepping over run_tests"; empty where it halts at its next message."""
+    """Describe a run's step: "stepping over run_tests"; empty if it halts at its next message."""
     if run.step is UNSET:
         return ""
     step = run.step
@@ -159,11 +159,11 @@ def format_change(change: FileChange) -> str:
 
 
 def describe_halt(row: TimelineRow, breakpoints: Mapping[str, BreakpointRule]) -> list[str]:
-    """Why a run is halted at a row, where that isn't because it was stepped.
+    """Describe why a run is halted at a row, unless a step halted it.
 
     Args:
         row: The row.
-        breakpoints: Those that are set, by their ids.
+        breakpoints: The breakpoints that are set, by their ids.
     """
     hit = [breakpoints[id] for id in row.breakpoints if id in breakpoints]
     lines = [
@@ -177,7 +177,7 @@ def describe_halt(row: TimelineRow, breakpoints: Mapping[str, BreakpointRule]) -
 
 
 def describe_approval(approval: ApprovalPrompt | None) -> list[str]:
-    """What a person is asked, where they are asked for an approval."""
+    """Describe the requested approval, if there is one."""
     if approval is None:
         return []
     lines = [f"Asks for approval, {approval.risk} risk: {approval.why}"]
@@ -187,13 +187,13 @@ def describe_approval(approval: ApprovalPrompt | None) -> list[str]:
 
 
 def format_row_usage(row: TimelineRow) -> str:
-    """What a row took: "1,204 → 96 tokens, $0.0021, 1.84 s"; empty where nothing is known."""
+    """Format a row's usage: "1,204 → 96 tokens, $0.0021, 1.84 s"; empty if nothing is known."""
     told = [*_usage(row.usage), *([] if row.duration is None else [format_duration(row.duration)])]
     return ", ".join(told)
 
 
 def format_run_usage(usage: Usage | None) -> str:
-    """What a run has used: "9,812 → 400 tokens, ≈$0.02"; empty where nothing is known."""
+    """Format a run's usage: "9,812 → 400 tokens, ≈$0.02"; empty if nothing is known."""
     return ", ".join(_usage(usage))
 
 
@@ -209,7 +209,7 @@ def _usage(usage: Usage | None) -> list[str]:
 
 
 def format_dollars(cost: float) -> str:
-    """US dollars: "$1.24", or two digits that say something: "$0.018"."""
+    """Format US dollars: "$1.24", or with two significant digits: "$0.018"."""
     if cost == 0:
         return "$0"
     if cost >= 0.995:

@@ -21,12 +21,12 @@ _CODES: Final = {
 
 
 class ScreenPrompt(NamedTuple):
-    """What a person is asked for.
+    """A prompt for a person.
 
     Attributes:
-        text: The prompt. What stands above its last line is shown only while the person types.
+        text: The prompt. Lines above its last one are shown only while the person types.
         has_history: Whether the line has history and completion; an answer to a question has neither.
-        is_edited: Whether it is edited; else the terminal itself takes the line, without a prompt.
+        is_edited: Whether the editor reads the line; else the terminal itself does, without a prompt.
     """
 
     text: str = ""
@@ -37,17 +37,17 @@ class ScreenPrompt(NamedTuple):
 class Screen:
     """Writes lines, a text that grows piece by piece, and a prompt below them.
 
-    What is written is made inert here, and nowhere else.
+    All written text is escaped here, and nowhere else.
 
     Args:
-        out: Where to write.
+        out: The output.
         is_coloured: Whether to use colours.
         terminal: Whether a person types below: the prompt then stays on its line.
 
     Attributes:
-        make_room: Called before anything is written, where a line editor shows the prompt: takes the
-            prompt away until it is drawn again, below.
-        question: The prompt that was asked last.
+        make_room: Called before each output if a line editor shows the prompt: removes the prompt
+            until it is drawn again, below.
+        question: The last prompt.
     """
 
     def __init__(self, out: TextIO, *, is_coloured: bool, terminal: bool) -> None:
@@ -62,7 +62,7 @@ class Screen:
 
     @property
     def width(self) -> int | None:
-        """Columns of the terminal; None of a pipe, whose lines are as long as they are."""
+        """Columns of the terminal; None for a pipe, whose lines aren't cut."""
         return shutil.get_terminal_size().columns if self.terminal else None
 
     def write_line(self, text: str = "", style: str = "") -> None:
@@ -80,7 +80,7 @@ class Screen:
         self._write(text + "\n")
 
     def write_fragment(self, fragment: str) -> None:
-        """Write some more of a text, which goes on where the piece before ended."""
+        """Write the next piece of a text, directly after the piece before."""
         self._end_prompt()
         text, self._held = self._held + fragment, ""
         if text.endswith("\r"):  # half a line end, perhaps
@@ -108,7 +108,7 @@ class Screen:
             self._asking = True
 
     def end_prompt(self) -> None:
-        """The person pressed Enter: the cursor stands at the start of a line."""
+        """Handle the person's Enter: the cursor is at the start of a line."""
         self._asking = False
 
     def _end_prompt(self) -> None:
@@ -124,7 +124,7 @@ class Screen:
 
 
 def make_standard_screen() -> Screen:
-    """The screen that stands for this process's output."""
+    """Make the screen for this process's output."""
     out = sys.stdout
     if hasattr(out, "reconfigure"):
         out.reconfigure(errors="backslashreplace")  # not every terminal speaks UTF-8
@@ -134,7 +134,7 @@ def make_standard_screen() -> Screen:
 
 
 def is_colour_wanted(out: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether colours are wanted: on a terminal, unless NO_COLOR says otherwise."""
+    """Whether to use colours: on a terminal, unless NO_COLOR is set."""
     if environment.get("NO_COLOR") or environment.get("TERM") == "dumb":
         return False
     return out.isatty()

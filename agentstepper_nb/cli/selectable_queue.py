@@ -1,4 +1,4 @@
-"""Where what the link's thread brings waits for the main thread."""
+"""A queue from the connection's thread to the main thread, which can be selected like a socket."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SelectableQueue(Generic[Item]):
         self._bell.setblocking(False)
 
     def fileno(self) -> int:
-        """Readable when something has come."""
+        """The descriptor that is readable when the queue has items."""
         return self._awake.fileno()
 
     def put(self, item: Item) -> None:
@@ -34,7 +34,7 @@ class SelectableQueue(Generic[Item]):
             pass  # closed: nobody listens any more
 
     def wait(self) -> Iterator[Item]:
-        """Wait until something has come, and give all of it."""
+        """Wait for items, and yield all of them."""
         select.select([self._awake], [], [])
         self._awake.recv(4096)
         while True:
@@ -44,6 +44,6 @@ class SelectableQueue(Generic[Item]):
                 return
 
     def close(self) -> None:
-        """Let go of the sockets."""
+        """Close the sockets."""
         self._awake.close()
         self._bell.close()

@@ -48,7 +48,7 @@ def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        namespace: What the command line set, and nothing else.
+        namespace: The options that the command line sets, without defaults.
 
     Returns:
         The exit code.
@@ -135,13 +135,13 @@ def _log(options: ServeOptions) -> None:
 
 
 class _Stopped(Exception):
-    """A signal came while files were read."""
+    """A signal was received while files were read."""
 
 
 def _import(core: AgentStepperCore, path: Path, stop: threading.Event) -> None:
-    """List a run's file, unless the data folder has it from an earlier start.
+    """Import a run's file, unless the data folder has it from an earlier start.
 
-    A file that can't be read is no reason not to start: a warning says which, and why.
+    A file that can't be read doesn't prevent the start: a warning names the file and the reason.
     """
 
     def check() -> None:
@@ -193,16 +193,16 @@ def _set_on_signal() -> Iterator[threading.Event]:
 
 
 def _wait(stop: threading.Event) -> None:
-    """Wait, and hear every signal.
+    """Wait in intervals, so that every signal is handled.
 
-    One that comes just before this thread falls asleep, or that another thread takes, doesn't wake it.
+    A signal just before this thread sleeps, or one that another thread receives, doesn't wake it.
     """
     while not stop.wait(_SIGNAL_CHECK_S):
         pass
 
 
 def _wait_for_eof(stop: threading.Event) -> None:
-    """Read standard input to its end, and then tell the process to stop."""
+    """Read standard input to its end, and then stop the process."""
     with suppress(OSError):  # there is none
         while os.read(sys.stdin.fileno(), 1024):
             pass
@@ -230,7 +230,7 @@ Port = Annotated[int, Meta(ge=0, le=65535)]
 PositiveNumber = Annotated[float, Meta(gt=0)]
 
 
-#: What the environment may say of them.
+#: The environment variable of each option that has one.
 _VARIABLES: Final = {
     "token": AGENT_TOKEN_VARIABLE,
     "control_token": CONTROL_TOKEN_VARIABLE,
@@ -278,13 +278,13 @@ class ServeOptions(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
 
 
 def collect_options(namespace: Namespace) -> ServeOptions:
-    """Put the options together.
+    """Collect the options of the command line, the environment and the options file.
 
     Args:
-        namespace: What the command line set, and nothing else.
+        namespace: The options that the command line sets, without defaults.
 
     Raises:
-        OptionError: The file can't be read or sets something that can't be.
+        OptionError: The options file can't be read, or an option is invalid.
     """
     said: dict[str, Any] = {**vars(namespace)}
     said.pop("command", None)
@@ -302,8 +302,8 @@ def collect_options(namespace: Namespace) -> ServeOptions:
 
 
 def _names_another_core(options: ServeOptions) -> bool:
-    """Whether AGENTSTEPPER_URL, whose tokens the environment has then, is another Core's: in a kernel
-    and in what it starts it is the Jupyter server's.
+    """Whether AGENTSTEPPER_URL names another Core, to which the environment's tokens then belong: in a
+    kernel and its subprocesses, the Jupyter server's.
     """
     url = os.environ.get(URL_VARIABLE)
     scheme = "ws" if options.certfile is None else "wss"
@@ -319,7 +319,7 @@ def read_options_file(path: Path) -> ServeOptions:
         path: The file.
 
     Raises:
-        OptionError: It can't be read or sets something that can't be.
+        OptionError: The file can't be read, or has an invalid option.
     """
     try:
         options = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), ServeOptions)

@@ -27,12 +27,12 @@ from .selectable_queue import SelectableQueue
 from .step_commands import StepCommands
 from .step_session import StepSession
 
-#: Where `agentstepper serve` takes UIs unless told otherwise.
+#: The default URL of `agentstepper serve` for UIs.
 DEFAULT_URL: Final = "ws://127.0.0.1:4567"
 _END_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 #: As in JupyterLab: continue, step over, into and out.
 _KEYS: Final = {"f9": "c", "f10": "n", "f11": "s", "f23": "r"}  # F23: Shift+F11
-#: Words that begin no remembered line: what approves or denies is typed anew each time.
+#: The first words of lines that aren't saved in the history: approvals and denials are typed anew.
 _UNREMEMBERED: Final = ("a", "approve", "deny")
 
 
@@ -40,7 +40,7 @@ def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        namespace: What the command line set.
+        namespace: The parsed command line.
 
     Returns:
         The exit code.
@@ -93,12 +93,12 @@ def _is_remembered(line: str) -> bool:
 
 
 class _StepDialogue:
-    """Takes turns between lines and the Core; see `Dialogue`. A line waits for the Core, and for the
-    answer to the one before.
+    """Handles lines and the Core's events in turns; see `Dialogue`. A line waits for the connection, and
+    for the answer to the line before.
 
     Args:
-        session: What is known of the Core.
-        keys: Carries lines out.
+        session: The session with the Core.
+        keys: Executes the lines.
     """
 
     def __init__(self, session: StepSession, keys: StepCommands) -> None:
@@ -129,13 +129,13 @@ class _StepDialogue:
 
 
 def find_core_to_step(namespace: Namespace) -> CoreEndpoint:
-    """Find the Core: the one that `--url` names, else the one that agents here would find.
+    """Find the Core: the one that `--url` names, else the one that agents here would discover.
 
     Args:
-        namespace: What the command line set.
+        namespace: The parsed command line.
 
     Raises:
-        DiscoveryError: Several run, and nothing says which is meant.
+        DiscoveryError: Several Cores run, and none is named.
     """
     if namespace.url:
         return find_view_endpoint(namespace.url, namespace.token)
@@ -149,7 +149,7 @@ def find_core_to_step(namespace: Namespace) -> CoreEndpoint:
 
 
 def _login_token(core: CoreInfo) -> str | None:
-    """The token that a Jupyter server asks people for, as its own runtime file tells this user."""
+    """Read a Jupyter server's login token from its runtime file, which belongs to this user."""
     file = Path(jupyter_runtime_dir()) / f"jpserver-{core.pid}.json"
     try:
         token = json.loads(file.read_text()).get("token")

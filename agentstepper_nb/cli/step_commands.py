@@ -1,4 +1,4 @@
-"""What a person types, and what it does."""
+"""The commands that a person types in `agentstepper step`."""
 
 from __future__ import annotations
 
@@ -88,21 +88,21 @@ _RUNNING_PROMPT: Final = ScreenPrompt(
     has_history=True,
 )
 _IDLE_PROMPT: Final = ScreenPrompt("[v]iew N [d]iff N [l]ist runs [q]uit [?]\n> ", has_history=True)
-#: The keys that take words.
+#: The commands that take an argument.
 _TEXT_COMMANDS: Final = ("a", "deny", "e", "to", "skip", "raise", "guide")
-#: What `to` goes on to.
+#: The event kinds of the arguments of `to`.
 _STEP_GOALS: Final = {"query": EventKind.LLM_QUERY, "tool": EventKind.TOOL_INVOCATION}
 #: Characters of a line that is shown where it means nothing.
 _MAX_SHOWN_CHARS: Final = 40
 
 
 class StepCommands:
-    """Carries out lines.
+    """Executes typed lines.
 
     Args:
-        session: What is known, and the way to the Core.
-        edit: Opens the person's editor on a text and gives back what they saved; None where there is
-            no terminal: the text is then the next line.
+        session: The session with the Core.
+        edit: Opens the person's editor on a text and returns the saved text; None: there is no
+            terminal, and the text is the next line.
     """
 
     def __init__(self, session: StepSession, edit: Callable[[str], str] | None = None) -> None:
@@ -161,7 +161,7 @@ class StepCommands:
 
     @property
     def question(self) -> ScreenPrompt:
-        """What a person is asked where lines are edited."""
+        """The prompt for a line editor."""
         run, halted = self._session.run, self._session.halted
         if self._line_handler is not None:
             return ScreenPrompt(self._screen.question)
@@ -170,7 +170,7 @@ class StepCommands:
         return _RUNNING_PROMPT if run is not None and run.live else _IDLE_PROMPT
 
     def find_completions(self, text_before_cursor: str) -> Iterable[tuple[str, str]]:
-        """What may stand behind the beginning of a line, and how each is listed."""
+        """Find the words that may follow the beginning of a line, and their descriptions."""
         match _ABBREVIATIONS.get(text_before_cursor.strip(), text_before_cursor.strip()):
             case "":
                 return [(word, word) for word in _ABBREVIATIONS]
@@ -187,7 +187,7 @@ class StepCommands:
         return []
 
     def _read_next_line(self, handler: Callable[[str], None]) -> None:
-        """Let the next line be for something else than keys."""
+        """Pass the next line to a function instead of executing it."""
         self._line_handler = handler
 
     # ---- control ------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ class StepCommands:
             self._screen.write_line("The agent is running; it halts at its next message.")
 
     def _step_past(self, run: Run, asks: str) -> None:
-        """Leave what asks for an approval as it is, and look at what else waits."""
+        """Leave halt points that need an approval pending, and show another pending one."""
         text = "A step never approves: press a to approve this call, or deny WHY to deny it."
         self._screen.write_line(text, "yellow")
         later = run.pending[run.pending.index(asks) + 1 :]
@@ -303,7 +303,7 @@ class StepCommands:
         self._session.prompt()
 
     def _tell_step(self, _: Struct) -> None:
-        """Say how far the step goes, where that isn't to the next message."""
+        """Describe the step, unless it goes to the next message."""
         run = self._session.run
         step = "" if run is None or run.pending else describe_step(run)
         if step:
@@ -332,7 +332,7 @@ class StepCommands:
             self._edit_in(self._edit_text, halted)
 
     def _is_read_only(self, halted: ui.MessageBody) -> bool:
-        """Say what of a message can't be edited; whether that is all of it."""
+        """Report the read-only values of a message. Returns whether the whole message is read-only."""
         places = list_read_only_values(halted.data)
         for place, why in places:
             self._screen.write_line(f"{place} is read-only: {why}.", "dim")

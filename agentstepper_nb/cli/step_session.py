@@ -1,4 +1,4 @@
-"""One person's view of a Core, without I/O: what happens comes in, text and commands go out."""
+"""One person's view of a Core, without I/O: events come in, text and commands go out."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from .run_formatting import (
 from .screen import Screen
 from .terminal_text import fold_text, format_readable
 
-#: Where it is halted.
+#: The prompt at a halt point.
 HALTED_PROMPT: Final = (
     "[s]tep [n]ext [r]eturn [c]ontinue [e]dit [x] stop [v]iew N [d]iff N [q]uit [?] "
 )
-#: Where it is halted at what asks for an approval.
+#: The prompt at a halt point that needs an approval.
 APPROVAL_PROMPT: Final = (
     "[a]pprove [a always] [deny WHY] [e]dit [c]ontinue [x] stop [v]iew N [q]uit [?] "
 )
 
 
 class StepSession:
-    """What is known of the Core, the run that is looked at, and the message it is halted at.
+    """The state of the Core, the shown run, and the message at which it is halted.
 
     Args:
-        screen: Where text goes.
+        screen: The screen for output.
         send: Sends a command and returns its id; None while there is no connection.
-        run_name: The id or name of the run to show, or its program's name, of whose runs the newest is
-            looked at; None takes the one that matters most.
-        discard_input: Drops what was typed before a question came that it can't answer.
+        run_name: The run to show: its id, its name, or its program's name (of several runs the newest);
+            None: the most relevant run.
+        discard_input: Drops earlier input, when a question comes that it can't answer.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class StepSession:
         self._open(run)
 
     def prompt(self) -> None:
-        """Ask what to do, where something waits for it."""
+        """Show the prompt, if a halt point is pending."""
         if self.halted:
             self.screen.show_prompt(
                 HALTED_PROMPT if self.halted.approval is None else APPROVAL_PROMPT
@@ -196,7 +196,7 @@ class StepSession:
         return self._run_name in (run.id, run.name, run.program)
 
     def _open(self, run: Run) -> None:
-        """Open a run, of whose changes the earlier ones are known by then: they are numbered."""
+        """Open a run, after its earlier commits are read, which numbers its changes."""
         if run.commits:
             self._get_commits(run.id, None, ())
         else:
@@ -255,7 +255,7 @@ class StepSession:
                 self._commit(commit)
 
     def _refused(self, error: ui.UiError) -> None:
-        """A command was refused: the person decides anew, on what is there now."""
+        """Handle the refusal of a command: the person decides again, on the present state."""
         self.editing = self._fetching = None
         self.screen.write_line(
             escape_to_one_line(f"Refused ({error.code}): {error.message}"), "red"
@@ -280,7 +280,7 @@ class StepSession:
             self.screen.write_line(f"{format_run(run)}. l {number} shows it.", "dim")
 
     def _is_awaited(self, run: Run, before: Run | None) -> bool:
-        """Whether this is the run that was waited for, or a new one while nothing else goes on."""
+        """Whether this is the expected run, or a new one while no other run is live."""
         current = self.run
         if self._run_name and not self._is_wanted(run):
             return False
@@ -352,9 +352,9 @@ class StepSession:
 
 
 def find_first_known_run(runs: Sequence[Run]) -> str | None:
-    """The id by which the runs are asked for that a Core's hello hasn't.
+    """Find the id before which to list the runs that a Core's hello lacks.
 
-    It has the last ones and all that live: the first that has ended is one of the last.
+    The hello has the newest runs and all live ones: its first ended run is one of the newest.
     """
     ended = (run for run in runs if not run.live)
     first = next(ended, runs[-1] if runs else None)

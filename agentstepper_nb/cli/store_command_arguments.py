@@ -1,4 +1,4 @@
-"""What the subcommands take that work on a folder of runs."""
+"""The arguments of the subcommands that work on a folder of runs."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def add_export_command(commands: Commands) -> None:
 
 
 def parse_json(text: str) -> Any:
-    """The value of an argument's JSON text; what is no JSON is a text.
+    """Parse an argument's JSON; invalid JSON is taken as a text.
 
     Args:
         text: The argument.

@@ -22,17 +22,17 @@ _TAIL_LINES: Final = 8
 MAX_LINE_CHARS: Final = 2000
 
 _LINE_ENDS: Final = re.compile(r"(?<!\\)((?:\\\\)*\\n)")
-#: A JSON line whose text has line ends is shown over several lines when it is longer than this.
+#: A JSON line whose text has line ends is shown over several lines if it is longer than this.
 _MAX_ERROR_LINE_CHARS: Final = 100
-#: Not printable, but shown where `visible` lets them stand: the joiners hold emoji and scripts together.
+#: Not printable, but shown by `escape_controls`: the joiners hold emoji and scripts together.
 _VISIBLE_CONTROLS: Final = "\n\u200c\u200d"
 
 
 def escape_controls(text: str) -> str:
-    r"""Make what a terminal would act on, or not show, visible: an escape is shown as `\x1b`.
+    r"""Escape characters that control a terminal, or are invisible: an escape is shown as `\x1b`.
 
     Args:
-        text: Of an agent, or of anyone else.
+        text: The text, which isn't trusted.
     """
     text = escape_invisible(text.replace("\r\n", "\n"), escape_character)
     return "".join(character if _shows(character) else _escaped(character) for character in text)
@@ -51,10 +51,10 @@ def _escaped(character: str) -> str:
 
 
 def indent_json(data: str) -> str:
-    """A JSON text, indented. Numbers, strings and the order of keys stay as they were written.
+    """Indent a JSON text. Numbers, strings and the order of keys don't change.
 
     Args:
-        data: The text; one that isn't strict JSON is given back as it is.
+        data: The text; one that isn't strict JSON is returned unchanged.
     """
     try:
         return msgspec.json.format(data, indent=2)
@@ -79,11 +79,11 @@ def _broken(line: str) -> str:
 
 
 def fold_text(text: str, hint: str) -> str:
-    """A text, cut to what is read at a glance.
+    """Cut a text to a size that is read at a glance.
 
     Args:
         text: The text.
-        hint: How to see all of it.
+        hint: How to see the whole text.
     """
     lines = [line if len(line) <= MAX_LINE_CHARS else _cut(line, hint) for line in text.split("\n")]
     hidden = len(lines) - MAX_FOLDED_LINES
@@ -98,7 +98,7 @@ def _cut(line: str, hint: str) -> str:
 
 
 def find_json_error(text: str) -> str | None:
-    """What keeps a text from being JSON, with its line and column; None where it is JSON."""
+    """Describe a text's JSON error, with its line and column; None if it is valid."""
     try:
         json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -117,7 +117,7 @@ def list_read_only_values(text: str) -> list[tuple[str, str]]:
 
 
 def find_read_only_edit(text: str, edit: str) -> str | None:
-    """Why an edit of a message is refused that changes what is read-only; None where none is."""
+    """Explain why an edit is refused that changes read-only values; None if it changes none."""
     try:
         return find_edited_opaque_value(json.loads(text), json.loads(edit))
     except (ValueError, RecursionError):
@@ -129,11 +129,11 @@ def _refuse(name: str) -> NoReturn:
 
 
 def log_to_stderr(level: str, log_format: str, *, is_json: bool = False) -> None:
-    """Let all loggers write to stderr.
+    """Make all loggers write to stderr.
 
     Args:
-        level: As `--log-level` has it.
-        log_format: As `logging.Formatter` takes it.
+        level: The level, as in `--log-level`.
+        log_format: The format, as in `logging.Formatter`.
         is_json: Whether each record is a JSON object instead.
     """
     handler = logging.StreamHandler(sys.stderr)
@@ -142,7 +142,7 @@ def log_to_stderr(level: str, log_format: str, *, is_json: bool = False) -> None
 
 
 class LogLineFormatter(logging.Formatter):
-    """A record is one line, whatever names stand in it; the traceback below it is as it is."""
+    """Formats a record as one line, with all names escaped; the traceback below it isn't changed."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Format a record without its traceback."""

@@ -1,4 +1,4 @@
-"""How a person at a terminal looks at messages, changes and runs."""
+"""Commands by which a person at a terminal looks at messages, changes and runs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
 class ViewCommands:
-    """Carries out `v`, `d` and `r`.
+    """Executes `v`, `d` and `r`.
 
     Args:
-        session: What is known, and the way to the Core.
+        session: The session with the Core.
     """
 
     def __init__(self, session: StepSession) -> None:

@@ -24,7 +24,7 @@ def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        namespace: What the command line set.
+        namespace: The parsed command line.
 
     Returns:
         The exit code.
@@ -43,7 +43,7 @@ def run(namespace: Namespace) -> int:
 
 
 def make_core_finder(namespace: Namespace) -> FindEndpoint:
-    """What says where the Core is: once found it stays, but may come back with another token."""
+    """Make the function that finds the Core: always the first one found, with its present token."""
     token = namespace.token or os.environ.get(discover.WORKER_TOKEN_VARIABLE)
     first = discover.find_worker_endpoint(namespace.url, token)
     # What it runs is debugged where it serves, unless a person said otherwise.
@@ -82,7 +82,7 @@ async def _work(find: FindEndpoint, options: Namespace) -> int:
 
 
 def _handle_signals(end: WorkerEnd, log: logging.Logger) -> None:
-    """Let the first SIGTERM or SIGINT drain this worker, and the second end it at once."""
+    """Handle signals: the first SIGTERM or SIGINT drains this worker, and the second ends it at once."""
     working = asyncio.current_task()
     assert working is not None
 

@@ -1,4 +1,4 @@
-"""What `agentstepper worker`, `project` and `import-lance` take."""
+"""The arguments of `agentstepper worker`, `project` and `import-lance`."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def add_import_lance_command(commands: Commands) -> None:
 
 
 def _add_core_options(parser: argparse.ArgumentParser) -> None:
-    """Add what says where the Core takes workers."""
+    """Add the options for the Core's address for workers."""
     add = parser.add_argument
     add("--url", help="the Core's address for workers or agents; by default the Core is discovered")
     add("--token", help="the worker token; prefer the variable AGENTSTEPPER_WORKER_TOKEN")

@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import ConnectionLostError, DiscoveryError
+from ..errors import ConnectionLostError, DiscoveryError, WorkspaceError
 
 if TYPE_CHECKING:
     from ..sdk.base_stepper import BaseStepper
@@ -21,6 +21,7 @@ class _AutoRun:
         self.is_enabled = False
         self.stepper: BaseStepper | None = None
         self.has_seen_query = False
+        self.workspace: str | None = None
 
 
 _auto = _AutoRun()
@@ -50,10 +51,12 @@ def set_enabled(is_enabled: bool) -> None:
 
 
 def _expect_run() -> None:
-    """Number what the program does from now on, and freeze it where the environment asks for that."""
+    """Begin to number tasks and threads, and freeze the run if the environment requests that."""
     from ..sdk import scopes
-    from ..sdk.environment import FREEZE_VARIABLE
+    from ..sdk.environment import FREEZE_VARIABLE, PROGRAM_WORKSPACE_VARIABLE
 
+    # The processes that the program starts may work elsewhere.
+    _auto.workspace = os.environ.pop(PROGRAM_WORKSPACE_VARIABLE, _auto.workspace)
     scopes.wrap_creation()
     root = scopes.expect_run()
     if os.environ.get(FREEZE_VARIABLE) == "1":
@@ -65,10 +68,10 @@ def _expect_run() -> None:
 
 
 def open_run() -> BaseStepper | None:
-    """The process's run, opened where it isn't yet.
+    """Return the process's run; open it first where it isn't open.
 
     Returns:
-        None where there is no Core, which is said once: the agent goes on without.
+        None where no Core is found, which is reported once: the agent goes on without the debugger.
     """
     from ..sdk import AgentStepper
 
@@ -76,8 +79,10 @@ def open_run() -> BaseStepper | None:
         _auto.has_seen_query = True
         if _auto.stepper is None and _auto.is_enabled:
             try:
-                _auto.stepper = AgentStepper(_program_name(), stop_on_entry=False)
-            except (DiscoveryError, ConnectionLostError) as error:
+                _auto.stepper = AgentStepper(
+                    _program_name(), agent_workspace_path=_auto.workspace, stop_on_entry=False
+                )
+            except (DiscoveryError, ConnectionLostError, WorkspaceError) as error:
                 _auto.is_enabled = False
                 warnings.warn(
                     f"This program runs without the debugger: {error}", RuntimeWarning, stacklevel=2

@@ -17,19 +17,21 @@ from ..discover import (
 
 #: Set to 1, it freezes each run of a process: `agentstepper run --freeze`.
 FREEZE_VARIABLE: Final = "AGENTSTEPPER_FREEZE"
+#: The workspace of a program's run, if the program opens none: `agentstepper run --workspace`.
+PROGRAM_WORKSPACE_VARIABLE: Final = "AGENTSTEPPER_PROGRAM_WORKSPACE"
 
 
 def make_environment(
     environment: Mapping[str, str], endpoint: CoreEndpoint, name: str | None = None
 ) -> dict[str, str]:
-    """An environment that names this Core, and has no token or name that was meant for another.
+    """An environment that names this Core, without tokens and names that were meant for other Cores.
 
-    Nor the control token: what is started is an agent.
+    It has no control token either: the started program is an agent.
 
     Args:
-        environment: The rest of it.
+        environment: The other variables of the environment.
         endpoint: The Core.
-        name: What the program's runs are called; what it says itself where none is given.
+        name: The name of the program's runs; None: the name that the program gives.
     """
     ours = {
         URL_VARIABLE: endpoint.url,

@@ -311,6 +311,23 @@ def test_the_two_dashes_are_asked_for(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--workspace", "nowhere"], "--workspace: there is no folder nowhere."),
+        (
+            ["--fork", "a@1", "--workspace", "."],
+            "--workspace of a fork is one of fresh, in_place, none.",
+        ),
+    ],
+)
+def test_a_workspace_that_is_none_is_refused(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *arguments, "--", "true"]) == 2
+    assert capsys.readouterr().err == f"agentstepper run: {said}\n"
+
+
 def test_an_unknown_option_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["run", "--nmae", "x", "--", "true"])

@@ -71,9 +71,13 @@ class Scene:
     def record(self, *question: str) -> StoredRun:
         """Run the agent, which a person steps to its end."""
         program = (sys.executable, str(AGENT), "counted", *question)
+        return self.record_command("--discover-tools", "--", *program)
+
+    def record_command(self, *arguments: str, cwd: Path | None = None) -> StoredRun:
+        """Run a command, whose agent a person lets go on to its end."""
         with (
             LiveView(self.core.ui_port) as person,
-            self.start("--discover-tools", "--", *program) as process,
+            self.start(*arguments, cwd=cwd) as process,
         ):
             person.wait_until(lambda run: bool(run.pending))
             person.resume()

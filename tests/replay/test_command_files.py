@@ -11,7 +11,7 @@ from agentstepper_nb import put_back
 from agentstepper_nb.history import StoredRun
 from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.protocol.start_methods import WorkspaceMode
-from tests.replay.command_scene import Scene, open_scene, scene
+from tests.replay.command_scene import AGENT, Scene, open_scene, scene
 from tests.sdk.person import LiveView
 from tests.sdk.scripted_core import TIMEOUT_S
 
@@ -125,6 +125,22 @@ def test_a_command_is_forked_with_its_files(scene: Scene, project: Path) -> None
     assert sorted(path.name for path in project.glob("[!.]*")) == [
         *("agent.log", "one", "src", "two"),
     ]
+
+
+def test_a_program_with_no_line_of_ours_has_a_workspace_and_is_forked_with_its_files(
+    scene: Scene, project: Path
+) -> None:
+    program = (sys.executable, str(AGENT), "counted")
+    recorded = scene.record_command(
+        "--workspace", ".", "--discover-tools", "--", *program, cwd=project
+    )
+    assert recorded.header.workspace == str(project)
+    assert recorded.commits().files.tolist() == [1]
+    row = int(recorded.events().query("kind == 'llm_query' and side == 'begin'").seq.iloc[1])
+    fork = scene.record_command("--fork", f"{recorded.id}@{row}")
+    folder = Path(fork.header.workspace or "")
+    assert folder != project
+    assert (folder / "counted").read_text() == (project / "counted").read_text() == "lorem\n"
 
 
 @pytest.mark.soak

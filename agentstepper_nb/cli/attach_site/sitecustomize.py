@@ -1,7 +1,7 @@
-"""What `agentstepper run` lets a program's Python import first, by its PYTHONPATH.
+"""The module that each Python of a program under `agentstepper run` imports first, by its PYTHONPATH.
 
-It runs in each Python that the program starts, of whatever version and with whatever installed: it
-raises nothing, and needs nothing but the standard library.
+It runs in each Python that the program starts, of any version and with any packages: it raises nothing,
+and imports only the standard library.
 """
 
 import os
@@ -14,7 +14,7 @@ _DISCOVERS = "AGENTSTEPPER_DISCOVERS_TOOLS"
 
 
 def _import_next() -> None:
-    """Run the sitecustomize in whose place this one was found."""
+    """Run the sitecustomize that this module shadows."""
     here = Path(__file__).parent
     sys.path[:] = [path for path in sys.path if Path(path) != here]
     this = sys.modules.pop("sitecustomize", None)
