@@ -111,7 +111,7 @@ __all__ = [
     "set_price",
 ]
 
-#: Where each public name lives; all others of `__all__` are errors.
+#: The module of each public name; all others of `__all__` are errors.
 _HOMES = {
     "AgentStepper": ".sdk",
     "AgentStepperCore": ".hub",

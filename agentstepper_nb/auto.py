@@ -1,7 +1,7 @@
-"""`import agentstepper_nb.auto`: a program's LLM queries halt, without another line of it changed.
+"""`import agentstepper_nb.auto`: makes a program's LLM queries halt, without another changed line.
 
 The run begins with the first query and ends with the program. A run that the program opens itself, by
-an AgentStepper, takes its place. Where no Core is found, one warning says so, and the program goes on.
+an AgentStepper, replaces it. If no Core is found, one warning says so, and the program continues.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from .instrument import auto_run
 
 
 def enable(*, discovers_tools: bool = False) -> None:
-    """Let the LLM queries of this process halt, and open a run where one is asked outside of any.
+    """Make the LLM queries of this process halt, and open a run for queries outside of any run.
 
     Args:
         discovers_tools: As for `instrument.enable`.
@@ -21,7 +21,7 @@ def enable(*, discovers_tools: bool = False) -> None:
 
 
 def disable() -> None:
-    """Take back what `enable` did, and end the run that was opened for the program."""
+    """Undo `enable`, and end the run that was opened for the program."""
     instrument.disable()
     auto_run.set_enabled(False)
 

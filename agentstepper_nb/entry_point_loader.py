@@ -1,4 +1,4 @@
-"""What installed packages bring: the objects that their entry points name, by group."""
+"""Loads the extensions of installed packages: the objects that their entry points name, by group."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 
 class EntryPointLoader(Generic[T]):
-    """The objects of one group of entry points. Each is loaded when it is asked for.
+    """The objects of one group of entry points. Each is loaded on use.
 
     Args:
         group: The group's name.
-        kind: What one of them is called: `moniker`.
-        check: Refuses an object that is none, by a TypeError which says what it is not.
+        kind: The name for one of the objects in messages: `moniker`.
+        check: Raises a TypeError for an object of another kind, whose message says what it lacks.
     """
 
     def __init__(
@@ -32,19 +32,19 @@ class EntryPointLoader(Generic[T]):
         self._check = check
 
     def names(self) -> list[str]:
-        """The names that there are, sorted."""
+        """Return the available names, sorted."""
         return sorted({point.name for point in _find_points(self._group)})
 
     def find(self, name: str, known: Iterable[str] = ()) -> T:
-        """The object of a name.
+        """Load the object with a name.
 
         Args:
             name: The name.
-            known: Further names, which who asks for one is told.
+            known: Further names, which the error message lists.
 
         Raises:
-            CommandError: `invalid_message`: there is none of that name, which says those that there are;
-                or it can't be used, which says why.
+            CommandError: `invalid_message`: no object has that name, and the message lists the names; or
+                the object can't be used, and the message says why.
         """
         for point in _find_points(self._group):
             if point.name == name:
@@ -64,11 +64,11 @@ class EntryPointLoader(Generic[T]):
         return found
 
     def load_each(self, handler: Callable[[str, T], None], log: logging.Logger) -> None:
-        """Use every object. One that can't be loaded or used is logged and left out.
+        """Pass every object to a handler. An object that can't be loaded or used is logged and left out.
 
         Args:
             handler: Called with the name and the object.
-            log: Gets what failed.
+            log: Receives the failures.
         """
         for point in _find_points(self._group):
             try:
@@ -95,7 +95,7 @@ class EntryPointLoader(Generic[T]):
 
 
 def _find_points(group: str) -> EntryPoints:
-    """The entry points of a group. The metadata of all packages is read again where one came or went."""
+    """List a group's entry points. All packages' metadata is read again when a package was installed."""
     return _read_points(group, tuple((path, _read_time(path)) for path in sys.path))
 
 

@@ -4,29 +4,29 @@
 
     AgentStepperError
     ├── ProtocolError (ValueError)        the other side sent something the protocol forbids
-    ├── CommandError                      a well-formed command that can't be carried out now
-    │   ├── StaleError                    it names something that has changed meanwhile
-    │   └── NeedsApprovalError            it goes on from a call that only an approval lets happen
-    ├── NotJSONError (TypeError)          a value that JSON can't carry, with its path
+    ├── CommandError                      a well-formed command that can't be executed now
+    │   ├── StaleError                    the command names something that has changed meanwhile
+    │   └── NeedsApprovalError            a step from a call that needs an approval
+    ├── NotJSONError (TypeError)          a value that JSON can't encode, with its path
     ├── ConnectionLostError (ConnectionError)
-    ├── DiscoveryError (ConnectionError) no Core, or several, and nothing says which
+    ├── DiscoveryError (ConnectionError) no Core, or several without a choice
     ├── ToolDeniedError                   the person denied a call
     ├── InjectedError (RuntimeError)      the person made a call fail
-    ├── RecordedError (RuntimeError)      a recorded call failed by an exception unknown here
+    ├── RecordedError (RuntimeError)      a recorded call's exception, of a class unknown here
     ├── WorkspaceError (OSError)          the workspace can't be tracked
-    ├── UnsafePathError (PermissionError) a path that the coding agent may not touch
-    ├── PolicyRulesError (OSError)        the rules of what the coding agent may do can't be used
-    ├── SandboxError (RuntimeError)       a command can't be confined as it was asked
+    ├── UnsafePathError (PermissionError) a path that the coding agent may not access
+    ├── PolicyRulesError (OSError)        the coding agent's policy rules can't be used
+    ├── SandboxError (RuntimeError)       a command can't be confined as requested
     ├── ModelError (RuntimeError)         a model gave no answer
-    ├── StepFrameError (ValueError)       what a step was given, or gave, is no frame
+    ├── StepFrameError (ValueError)       a step's input or output isn't a step frame
     ├── CodingSessionError (RuntimeError) a coding session can't be opened
-    └── StoreError (OSError)              the folder that keeps the runs can't be used
-        ├── StoreLockedError              another Core has it
-        ├── NewerStoreError               a newer program wrote it
-        └── DamagedRunError               what it keeps of one run is hurt
+    └── StoreError (OSError)              the folder that stores the runs can't be used
+        ├── StoreLockedError              another Core has locked the folder
+        ├── NewerStoreError               a newer program wrote the store
+        └── DamagedRunError               a stored run is damaged
     BaseException
     ├── AgentStopped                      the person pressed Stop; ends the agent
-    └── Divergence                        a replayed agent does other than it was recorded to do
+    └── Divergence                        a replayed agent differs from its recording
 
 `ProtocolError` and `CommandError` carry a `code` of `agentstepper_nb.protocol.error_codes`, which says
 what each means and what to do, and a note for tracebacks that names the code's place in docs/errors.md.
@@ -306,5 +306,5 @@ class AgentStopped(BaseException):
     """
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows under the cell: IPython asks for it in place of a traceback."""
+        """Return the text under the notebook's cell, which IPython shows in place of a traceback."""
         return ["Stopped by you."]

@@ -16,14 +16,14 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-#: Characters of a message, and of a traceback, whose end says most.
+#: Characters of a message, and of a traceback, whose end is kept: it says most.
 MAX_MESSAGE_CHARS: Final = 20_000
 MAX_TRACEBACK_CHARS: Final = 20_000
-#: What a line of ours has at least.
+#: The keys that every line has.
 _KEYS: Final = frozenset({"time", "level", "logger", "message"})
 #: The fields that a record may carry as `extra`, or its context.
 _ID_FIELDS: Final = ("session_id", "run_id", "action_id", "agent_id")
-#: A placeholder of a message that stands for an id, and all placeholders.
+#: A placeholder for an id in a message template, and all placeholders.
 _NAMED: Final = re.compile(r"\b(run|session|action) %[rs]")
 _PLACEHOLDER: Final = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?[a-z]")
 #: The attribute of a record that holds a worker's line.
@@ -35,10 +35,10 @@ _context_fields: ContextVar[Mapping[str, str]] = ContextVar(
 
 
 def set_log_fields(**fields: str) -> None:
-    """Let all that is logged in this task from now on, and in those it starts, say what it is about.
+    """Add ids to all log records of this task, and of the tasks that it starts, from now on.
 
     Args:
-        fields: `session_id`, `run_id`, `action_id`, `agent_id`, in the place of those before.
+        fields: `session_id`, `run_id`, `action_id`, `agent_id`; they replace earlier ones.
     """
     _context_fields.set(fields)
 
@@ -103,7 +103,7 @@ def _make_line(record: logging.LogRecord, formatter: logging.Formatter) -> dict[
 
 
 def _find_ids(record: logging.LogRecord) -> dict[str, str]:
-    """What a record is about: by its message, its task, or its `extra`."""
+    """Find a record's ids: in its message, its task, or its `extra`."""
     ids = dict(_context_fields.get())
     template = record.msg if isinstance(record.msg, str) else ""
     arguments = record.args if isinstance(record.args, tuple) else ()
@@ -116,5 +116,5 @@ def _find_ids(record: logging.LogRecord) -> dict[str, str]:
 
 
 def _clean(text: str) -> str:
-    """A text without half characters, which not every reader of JSON takes."""
+    """Replace lone surrogates in a text, which some JSON parsers reject."""
     return text.encode("utf-8", "replace").decode()

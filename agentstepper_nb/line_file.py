@@ -1,4 +1,4 @@
-"""A file of lines, each of which is written as it comes; it belongs to one process at a time."""
+"""A file of lines, each written at once; one process at a time may open it."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from typing import Final
 
 from filelock import lock_descriptor, unlock_descriptor
 
-#: How often a lock is tried, and the seconds between: who looks whether a file is in use holds it for a
-#: moment.
+#: Attempts to lock, and the seconds between: a process that checks whether a file is in use holds the
+#: lock for a moment.
 _MAX_LOCK_ATTEMPTS: Final = 5
 _LOCK_RETRY_S: Final = 0.01
 
 
 class LineFile:
-    """Appends to a file of lines, and gives back what was written.
+    """Appends lines to a file, and reads them.
 
-    A line that a crash cut short stays as it is, and what follows begins on a line of its own.
+    A line that a crash cut short stays unchanged, and the next line begins on a line of its own.
 
     Args:
         path: The file.
-        create: Whether it is made where there is none, with its folder, for this user alone.
+        create: Whether to create a missing file, with its folder, for this user only.
 
     Attributes:
-        size: Its bytes.
+        size: The file's size in bytes.
 
     Raises:
-        BlockingIOError: Another process has it open.
-        OSError: It can't be opened.
+        BlockingIOError: Another process has the file open.
+        OSError: The file can't be opened.
     """
 
     def __init__(self, path: Path, *, create: bool) -> None:
@@ -53,16 +53,16 @@ class LineFile:
             raise
 
     def append(self, line: bytes) -> int:
-        """Write a line: all of it, or nothing.
+        """Write a line completely, or not at all.
 
         Args:
-            line: The line, with its end.
+            line: The line, with its line end.
 
         Returns:
-            Where it begins.
+            The offset of the line's begin.
 
         Raises:
-            OSError: It can't be written, or the file was closed.
+            OSError: The line can't be written, or the file was closed.
         """
         if self._is_closed:
             raise OSError(f"{self._path} is closed")
@@ -81,17 +81,17 @@ class LineFile:
         return self.size - len(line)
 
     def read(self, offset: int, length: int) -> bytes:
-        """What stands somewhere.
+        """Read bytes from an offset.
 
         Raises:
-            OSError: It can't be read, or the file was closed.
+            OSError: The bytes can't be read, or the file was closed.
         """
         if self._is_closed:
             raise OSError(f"{self._path} is closed")
         return os.pread(self._descriptor, length, offset)
 
     def close(self) -> None:
-        """Let go of the file. Idempotent."""
+        """Close the file. Idempotent."""
         if not self._is_closed:
             self._is_closed = True
             # A forked process may have it still, and would hold the lock.
@@ -111,7 +111,7 @@ class LineFile:
             raise FileNotFoundError(errno.ENOENT, "it was just deleted", str(self._path))
 
     def _is_linked(self) -> bool:
-        """Whether what was opened is still the file of this name: who had it may have deleted it."""
+        """Whether the open file still has this path: its last owner may have deleted it."""
         try:
             found = self._path.stat(follow_symlinks=False)
         except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""The LLM queries that this package makes itself, told apart from an agent's.
+"""The LLM queries that this package makes itself, distinguished from an agent's.
 
-A query of a model provider of ours is an event by its caller's own doing, or none, as a summary's is. So
-what is instrumented for agents passes it by.
+The package's own query is recorded by its caller, or not at all, such as a summary's. So the
+instrumentation of agents' libraries skips it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _is_own: ContextVar[bool] = ContextVar("agentstepper_own_query", default=False)
 
 @contextmanager
 def mark_own_query() -> Iterator[None]:
-    """Inside, HTTP requests of this context are queries of this package."""
+    """A context in which HTTP requests count as this package's own queries."""
     token = _is_own.set(True)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Where the built JavaScript lies: the one place that knows."""
+"""Finds the built JavaScript files."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ NOT_BUILT_MESSAGE = (
 
 
 class NotBuiltError(FileNotFoundError):
-    """The built JavaScript is missing; the text says what to do."""
+    """The built JavaScript is missing; the message says what to do."""
 
     def __init__(self, missing: str) -> None:
         super().__init__(f"{NOT_BUILT_MESSAGE} Missing: {missing}.")
 
 
 def find_built_file(entry: str, folder: Path = STATIC_FOLDER) -> str:
-    """The file that the build made for one entry of its manifest.
+    """Find the built file of an entry of the build's manifest.
 
     Args:
         entry: The entry.
-        folder: Where the built files lie.
+        folder: The folder of the built files.
 
     Raises:
         NotBuiltError: There is no manifest, no such entry, or no such file.

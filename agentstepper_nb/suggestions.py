@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
-#: How alike two words are at least, from 0 to 1: one letter of four may be wrong.
+#: The least similarity of two words, from 0 to 1: one letter of four may be wrong.
 _MIN_SIMILARITY: Final = 0.7
 
 

@@ -25,7 +25,7 @@ from ..protocol.breakpoint_rules import (
 from ..protocol.data_model import EventKind, EventSide
 from ..suggestions import did_you_mean
 
-#: How a breakpoint is written, for help and for complaints.
+#: The syntax of a breakpoint, for help and for errors.
 USAGE: Final = (
     "[before|after] [any | tool|llm|event [NAME] | start] [by AGENT] [error] "
     "[tokens N | cost DOLLARS | repeated N [overall] | touches GLOB] [hit N] [once] [log] "
@@ -66,7 +66,7 @@ _KEYWORDS: Final = frozenset({*_SIDES, *_KINDS, *_WATCHES, *_OTHER_WORDS})
 _QUOTED: Final = r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'(?!\S)"""
 _TOKEN: Final = re.compile(rf"""\s*(?:({_QUOTED})|([^\s"]\S*))""", re.DOTALL)
 _BARE: Final = re.compile(r"""[^\s"']\S*""")
-#: What may stand behind a condition as well: no expression ends so.
+#: Options that may follow a condition: no expression ends with them.
 _TRAILING_OPTIONS: Final = re.compile(
     rf"""\s+(?:hit\s+\d+|once|log|all\s+agents|for\s+(?:{_QUOTED}|[^\s"'()\[\]{{}}]+))\s*$"""
 )
@@ -177,7 +177,7 @@ def _plain(value: Any) -> Any:
 
 
 class _Reader:
-    """Takes a text word by word."""
+    """Reads a text word by word."""
 
     def __init__(self, text: str) -> None:
         self._text = text.strip()
@@ -219,7 +219,7 @@ class _Reader:
         return True
 
     def _overall(self, watch: Watch) -> Watch:
-        """The watch, as the word “overall” that may follow a repetition has it."""
+        """Read the watch; the word “overall” may follow a repetition."""
         before = self._at
         if isinstance(watch, Repeated) and self._word() == ("overall", False):
             return replace(watch, in_a_row=False)
@@ -247,7 +247,7 @@ class _Reader:
         return True
 
     def _condition(self) -> None:
-        """All that is left, without the options behind it."""
+        """Read the condition: the rest of the text without the options at its end."""
         rest = self._text[self._at :]
         while (behind := _TRAILING_OPTIONS.search(rest)) is not None:
             rest, options = rest[: behind.start()], _Reader(behind[0])
@@ -261,7 +261,7 @@ class _Reader:
         self._set("condition", rest.strip())
 
     def _name(self) -> None:
-        """The name that may follow."""
+        """Read an optional name."""
         before = self._at
         word = self._word()
         if word is None or (word[0] in _KEYWORDS and not word[1]):
@@ -276,7 +276,7 @@ class _Reader:
         return word[0]
 
     def _word(self) -> tuple[str, bool] | None:
-        """The next word, and whether it was in quotes; None at the end."""
+        """Read the next word, and whether it was in quotes; None at the end."""
         found = _TOKEN.match(self._text, self._at)
         if found is None:
             if self._text[self._at :].strip():

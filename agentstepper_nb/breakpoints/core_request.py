@@ -1,4 +1,4 @@
-"""One question to the Core that agents of this process find, on a connection of its own."""
+"""One request to the Core that this process's agents discover, on a connection of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ResponseT = TypeVar("ResponseT", bound=Struct)
 
 #: Seconds that a Core has to answer: for a dry run it reads long runs.
 _TIMEOUT_S: Final = 60.0
-#: What a Core says that can't be carried out now; all else is the question's fault.
+#: The Core's codes for a request that can't be executed now; with other codes the request is wrong.
 _COMMANDS: Final = frozenset(
     {
         *("watch_only", "unknown_run", "unknown_stop", "unknown_edit_rule"),
@@ -26,17 +26,17 @@ _COMMANDS: Final = frozenset(
 def send_request(
     request: Struct, response_type: type[ResponseT], endpoint: CoreEndpoint | None = None
 ) -> ResponseT:
-    """Ask the Core.
+    """Send a request to the Core, and return its answer.
 
     Args:
         request: A message that needs no hello.
-        response_type: What answers it.
-        endpoint: The Core, with its control token; None: the one that is running.
+        response_type: The answer's type.
+        endpoint: The Core, with its control token; None: the running Core.
 
     Raises:
-        ConnectionError: There is no Core, it can't be reached, or is older than this.
-        ProtocolError: It refuses the question: `invalid_stop`, say.
-        CommandError: It can't answer now; or `watch_only`: it asks for its control token.
+        ConnectionError: There is no Core, it can't be reached, or it is too old.
+        ProtocolError: The Core rejects the request: for example, `invalid_stop`.
+        CommandError: The Core can't answer now; `watch_only`: the Core asks for its control token.
     """
     # A condition is read without the SDK, as the terminal does.
     from ..sdk.handshake import explain_not_opened, open_socket

@@ -26,7 +26,7 @@ _DRY_RUN_HEAD: Final = ("run", "rows", "edits", "at rows")
 #: Characters of a value in a table, and rows that are named there.
 _MAX_SHOWN_CHARS: Final = 60
 _MAX_SHOWN_ROWS: Final = 10
-#: What of a breakpoint's words an edit rule hasn't: each is at its default.
+#: The parts of a breakpoint that an edit rule lacks: each must have its default.
 _NOT_OF_RULES: Final = ("on_error", "condition", "watch", "hit_count", "reaction")
 
 

@@ -69,8 +69,8 @@ def _edit_argument(
 
 
 def _edit_result(rule: EditRuleDefinition, function: _Definition) -> tuple[str, tuple[int, str]]:
-    """The helpers, and the decorator with its place: below the others, so that what traces the tool
-    has the edited result.
+    """Make the helpers, and the decorator with its line: below other decorators, so that a tool's
+    tracing records the edited result.
     """
     name = name_function(rule, "result")
     helper = make_function(rule, name, "result", parse_pointer(rule.path))
@@ -86,7 +86,7 @@ def _edit_result(rule: EditRuleDefinition, function: _Definition) -> tuple[str, 
 
 
 def _find_place(tree: ast.Module, function: _Definition) -> int:
-    """The line before which helpers stand: that of the module's statement that has the function."""
+    """Find the line before which helpers are inserted: the module's statement with the function."""
     for node in tree.body:
         decorators = getattr(node, "decorator_list", [])
         first = min([node.lineno, *(each.lineno for each in decorators)])

@@ -1,4 +1,4 @@
-"""Small tables: as text, and as HTML, for who has no pandas."""
+"""Small tables as text and as HTML, for environments without pandas."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Cells = Sequence[str]
 
 
 def format_text_table(head: Cells, rows: Sequence[Cells]) -> str:
-    """A table in columns of one width each.
+    """Format a table with aligned columns.
 
     Args:
-        head: What stands over the columns; of none where all are empty.
-        rows: The cells of each row. What would end a line is shown as a space.
+        head: The columns' headings; no heading line if all are empty.
+        rows: The cells of each row. White space and line ends are shown as a space.
     """
     lines = [[" ".join(cell.split()) for cell in row] for row in ([head] if any(head) else [])]
     lines += [[" ".join(cell.split()) for cell in row] for row in rows]
@@ -26,7 +26,7 @@ def format_text_table(head: Cells, rows: Sequence[Cells]) -> str:
 
 
 def format_html_table(head: Cells, rows: Sequence[Cells]) -> str:
-    """The same for notebooks. The cells are text: nothing in them is HTML."""
+    """Format a table as HTML for notebooks. The cells are text, and are escaped."""
     lines = [_line("td", row) for row in rows]
     return f"<table><thead>{_line('th', head)}</thead><tbody>{''.join(lines)}</tbody></table>"
 

@@ -254,7 +254,7 @@ def _add(parser: ArgumentParser, name: str, kind: inspect.Type) -> None:
 
 
 def _described(kind: inspect.Type) -> tuple[str, inspect.Type]:
-    """A setting's description, and its type where it is not left out."""
+    """Return a setting's description, and its type without None."""
     description = ""
     while isinstance(kind, inspect.Metadata | inspect.UnionType):
         if isinstance(kind, inspect.Metadata):

@@ -126,7 +126,7 @@ def _execute(program: _Program, cut: Cut) -> Execution:
 
 
 def _list_forks(good: StoredRun) -> set[str]:
-    """The ids of the runs that are forks of the good one."""
+    """List the ids of the good run's forks."""
     from ..history.runs_folder import open_folder
 
     with open_folder(good.folder) as reader:
@@ -135,7 +135,7 @@ def _list_forks(good: StoredRun) -> set[str]:
 
 
 def _count_queries(good: StoredRun, runs: set[str]) -> int:
-    """The LLM queries that runs made, once they are recorded to their ends."""
+    """Count the LLM queries of runs, once the runs are recorded to their ends."""
     from ..history import StoredRun
     from ..protocol.data_model import EventKind, EventSide
     from ..protocol.replay_marks import ReplayRole

@@ -28,10 +28,10 @@ class SearchReporter(Protocol):
         """Whether the person agrees to so many LLM queries."""
 
     def show(self, probe: Probe) -> None:
-        """A probe began, or one of its executions ended."""
+        """Report that a probe began, or one of its executions ended."""
 
     def end(self, found: DecidingEvent) -> None:
-        """The search is over."""
+        """Report the end of the search."""
 
     def fail(self, message: str) -> None:
         """The search failed."""

@@ -148,7 +148,7 @@ class _PendingQuestion:
 
     @property
     def always(self) -> str:
-        """The word that approves the like as well; "" where no rule can."""
+        """The word that approves similar calls as well; "" if no rule can."""
         return "" if self.request.rule is None else _ALWAYS
 
     def approve(self, *, always: bool) -> None:

@@ -85,7 +85,7 @@ _MAX_MESSAGE_LINES: Final = 20
 
 
 def format_past_messages(messages: Sequence[ChatMessage]) -> Iterator[Line]:
-    """The newest messages of a conversation; first how many there are before these.
+    """Format the newest messages of a conversation, after the number of earlier ones.
 
     Args:
         messages: The conversation.

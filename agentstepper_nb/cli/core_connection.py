@@ -69,7 +69,7 @@ ConnectionEvent = CoreConnected | CoreMessageReceived | CoreConnectionLost | Cor
 
 
 class CoreRefusedError(Exception):
-    """The Core won't have us."""
+    """The Core refuses this connection."""
 
 
 class CoreConnection(threading.Thread):

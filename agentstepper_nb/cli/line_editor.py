@@ -96,7 +96,7 @@ class LineEditor:
 
     @contextmanager
     def preserve_draft(self) -> Iterator[None]:
-        """Inside, a prompt that is cancelled leaves no trace; the next one begins with its line."""
+        """A context in which a cancelled prompt leaves no trace; its line begins the next prompt."""
         buffer, app = self._prompts.default_buffer, self._prompts.app
         if app.is_running:
             self._begun = buffer.document

@@ -31,7 +31,7 @@ class LineReader:
         self._rest = b""
 
     async def line(self) -> str | None:
-        """The next line; None at the end of the input, which of a terminal may go on after it."""
+        """Wait for the next line; None at the end of the input, which a terminal may continue."""
         while not self.lines and not self._ended:
             await _wait_readable(self._descriptor)
             self.read()

@@ -35,10 +35,10 @@ _DISCOVERS_TOOLS: Final = "AGENTSTEPPER_DISCOVERS_TOOLS"
 
 
 def run(namespace: Namespace) -> int:
-    """Run the command. Returns only where the program can't be started.
+    """Run the command. Returns only if the program can't be started.
 
     Args:
-        namespace: What the command line says; `program` are the words after `--`, None without one.
+        namespace: The parsed command line; `program` is the command line after `--`, None without one.
 
     Returns:
         The exit code.
@@ -105,7 +105,7 @@ def _start(namespace: Namespace, core: CoreEndpoint, again: RunAgain | None) -> 
 
 
 def _find_workspace_problem(workspace: str | None, is_again: bool) -> str | None:
-    """A sentence that says what is wrong with `--workspace`; None: nothing is."""
+    """Describe the error of `--workspace`; None if it is valid."""
     if workspace is None or (is_again and workspace in list(WorkspaceMode)):
         return None
     if is_again:
@@ -126,7 +126,7 @@ def _attach(environment: Mapping[str, str], discovers_tools: bool) -> dict[str, 
 
 
 def _where_it_halts(core: CoreEndpoint) -> str:
-    """Where a person steps the program's agents."""
+    """Describe where a person steps the program's agents."""
     here = next((each for each in list_announced_cores() if each.url == core.url), None)
     if here is None or not here.base_url:
         return (

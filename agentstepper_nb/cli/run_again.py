@@ -38,13 +38,13 @@ from .terminal_text import escape_controls
 
 
 class RunAgain(NamedTuple):
-    """A command that is to run on a recording.
+    """A command to run on a recording.
 
     Args:
-        program: Its words.
-        folder: Its folder; None: this process's.
-        variables: What its environment has besides.
-        start: How the recorded run was started, where that is its command.
+        program: The command line.
+        folder: The working directory; None: this process's.
+        variables: Additional environment variables.
+        start: The recorded run's start, if that was by its command.
     """
 
     program: list[str]
@@ -54,11 +54,11 @@ class RunAgain(NamedTuple):
 
 
 def prepare(namespace: Namespace, core: CoreEndpoint) -> RunAgain:
-    """Find what is to run again.
+    """Find the command to run again, and its recording.
 
     Args:
-        namespace: What the command line says: `fork`, `replay` or `rerun`, and perhaps `program`.
-        core: The Core that the new run will have.
+        namespace: The parsed command line: `fork`, `replay` or `rerun`, and perhaps `program`.
+        core: The Core of the new run.
 
     Raises:
         CommandError: There is no such run or row, or its command isn't known.
@@ -92,7 +92,7 @@ def prepare(namespace: Namespace, core: CoreEndpoint) -> RunAgain:
 
 
 def put_variables(environment: Mapping[str, str], again: RunAgain) -> dict[str, str]:
-    """An environment in which a program's run is the replay; says which variables it lacks."""
+    """Make the environment of a replay; prints the variables that it lacks."""
     missing = () if again.start is None else set(again.start.variables).difference(environment)
     if missing:
         print(
@@ -106,7 +106,7 @@ def put_variables(environment: Mapping[str, str], again: RunAgain) -> dict[str, 
 
 
 def _put_files(again: RunAgain, stored: StoredRun, namespace: Namespace) -> RunAgain:
-    """What works on the files of its row, where it is a fork and the recorded run had a workspace."""
+    """Prepare the files of a fork's row, if the recorded run had a workspace."""
     if namespace.fork is not None:
         _, row = parse_fork_place(namespace.fork)
         mode = namespace.workspace or WorkspaceMode.FRESH

@@ -1,4 +1,4 @@
-"""The terminal, or the pipe, that text is written to."""
+"""The terminal, or the pipe, for output."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Screen:
             self._is_in_line = not text.endswith("\n")
 
     def end_line(self) -> None:
-        """The text that grows is over."""
+        """End the line of a text that was written in pieces."""
         if self._is_in_line:
             self._write("\n")
         self._is_in_line, self._held = False, ""

@@ -175,7 +175,7 @@ def _is_listed(run: Run, core: AgentStepperCore) -> bool:
 
 @contextmanager
 def _set_on_signal() -> Iterator[threading.Event]:
-    """An event that the first SIGINT or SIGTERM sets; a second one ends the process at once."""
+    """Make an event that the first SIGINT or SIGTERM sets; a second one ends the process at once."""
     stop = threading.Event()
     signals = (signal.SIGINT, signal.SIGTERM)
 
@@ -241,11 +241,11 @@ _VARIABLES: Final = {
 
 
 class ServeOptionError(Exception):
-    """An option that can't be, in words for a person."""
+    """An invalid option; the message is for a person."""
 
 
 class ServeOptions(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
-    """The options, under the names that the command line and the file have."""
+    """The options, by their names in the command line and the options file."""
 
     host: str = "localhost"
     client_port: Port = 8765

@@ -139,7 +139,7 @@ class StepCommands:
         }
 
     def execute_line(self, text: str) -> None:
-        """Carry out a line."""
+        """Execute a line."""
         self._screen.end_prompt()
         if self._line_handler is not None:
             handler, self._line_handler = self._line_handler, None

@@ -80,7 +80,7 @@ class StepSession:
 
     @property
     def run(self) -> Run | None:
-        """The run that is looked at."""
+        """The run that is shown."""
         return self.runs.get(self.current or "")
 
     @property
@@ -134,7 +134,7 @@ class StepSession:
     # ---- what happens -------------------------------------------------------------------------------
 
     def handle(self, event: ConnectionEvent) -> None:
-        """Something happened on the link."""
+        """Handle an event of the connection."""
         match event:
             case CoreConnected(hello=hello):
                 self._connected(hello)
@@ -178,7 +178,7 @@ class StepSession:
         self._list()
 
     def _select_default_run(self) -> None:
-        """Look at the run that was wanted, or at the one that matters most."""
+        """Show the requested run, or the most relevant one."""
         live = [run for run in self.runs.values() if run.live]
         if self._run_name:
             found = [run for run in self.runs.values() if self._is_wanted(run)]

@@ -63,7 +63,7 @@ def indent_json(data: str) -> str:
 
 
 def format_readable(data: str) -> str:
-    r"""A JSON text for people: a text as such, all else indented, with line ends after `\n`."""
+    r"""Format a JSON text for people: a string as text, others indented, with line ends after `\n`."""
     try:
         value = msgspec.json.decode(data, type=str)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
@@ -109,7 +109,7 @@ def find_json_error(text: str) -> str | None:
 
 
 def list_read_only_values(text: str) -> list[tuple[str, str]]:
-    """The places in a message that can't be edited, each with the reason."""
+    """List the values in a message that can't be edited, each with the reason."""
     try:
         return list(find_opaque_values(json.loads(text)))
     except (ValueError, RecursionError):

@@ -1,5 +1,5 @@
-"""Answers of people beyond going on: a result or an exception in a call's place, guides, and what the
-agent's own people decide.
+"""Answers of people other than resume: a result or an exception in a call's place, guides, and
+decisions by people of the agent.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class AnswerCommands:
     def skip(
         self, run_id: str, at: float, halt_point_id: str, revision: int, result: str
     ) -> list[Output]:
-        """A person supplies the result of a call that isn't made; one that asks for an approval, too.
+        """Supply a person's result for a call, which isn't made; also for one that asks for an approval.
 
         Args:
             run_id: The run.
             at: Now, by the Core's clock.
             halt_point_id: The halt point.
-            revision: The revision of it that the person saw.
+            revision: The revision of the halt point that the person saw.
             result: JSON text.
 
         Raises:
-            CommandError: `unknown_run`, `run_is_over`, `stale`; `cannot_skip`: nothing begins there, or
-                its agent speaks version 1.
+            CommandError: `unknown_run`, `run_is_over`, `stale`; `cannot_skip`: no event begins there, or
+                the run's agent speaks version 1.
             ProtocolError: `invalid_edit`: the result isn't JSON.
         """
         status, rule = self._transitions.consult(run_id, RunSignal.DENY)
@@ -132,17 +132,17 @@ class AnswerCommands:
         decision: AnswerDecision,
         edit: str | None = None,
     ) -> list[Output]:
-        """The agent's own people approved or denied what one of its halt points asks.
+        """Record an approval or a denial by people of the agent, at one of the run's halt points.
 
-        One that was answered meanwhile is no error: messages cross.
+        A halt point that was answered meanwhile is no error: messages cross.
 
         Args:
             run_id: The run.
             at: Now, by the Core's clock.
             halt_point_id: The halt point.
             decision: A resume, which approves, or a denial.
-            edit: What is approved, as JSON text; None is what the agent sent. They saw no edit that
-                somebody set here, so that it doesn't stay.
+            edit: The approved call, as JSON text; None: the agent's own. These people saw no edit of a
+                view, so that such an edit is dropped.
 
         Raises:
             ProtocolError: `run_ended`; `cannot_approve`, `cannot_deny`, `invalid_edit`.

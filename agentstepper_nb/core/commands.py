@@ -1,7 +1,7 @@
-"""What people do, and what becomes of it.
+"""The commands of people, and their effects.
 
-A call that asks for an approval may be decided by a person here or by its agent's own people
-(`AnswerCommands.decide`): whoever is first is heard, the answer is recorded, and the agent acts on that.
+A call that asks for an approval may be decided by a person in a view, or by people of the agent
+(`AnswerCommands.decide`): the first answer counts, is recorded, and goes to the agent.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from .transitions import Transitions
 
 
 class DebuggerCommands:
-    """The people's half of the debugger.
+    """The debugger's methods for commands of people.
 
     Args:
         transitions: The state of all runs, and its transitions.
-        halt_policy: Where runs halt by themselves.
+        halt_policy: Decides where runs halt by themselves.
     """
 
     def __init__(self, transitions: Transitions, halt_policy: HaltPolicy) -> None:
@@ -76,21 +76,21 @@ class DebuggerCommands:
     ) -> list[Output]:
         """Answer the named or the oldest pending halt point; in CONTINUE: halt at the next.
 
-        A halt point that asks for an approval is never answered so.
+        A halt point that asks for an approval is never answered this way.
 
         Args:
             run_id: The run.
             at: Now, by the Core's clock.
-            halt_point_id: The halt point that is meant.
-            revision: The revision of it that the person saw.
-            edit: JSON text to set as its edit first; needs both of the above.
-            target: Where the step halts; None: at the next halt point of any scope.
+            halt_point_id: The halt point to answer.
+            revision: The revision of the halt point that the person saw.
+            edit: JSON text to set as the halt point's edit first; needs both of the above.
+            target: The step's target; None: the next halt point of any scope.
 
         Raises:
             CommandError: `unknown_run`, `run_is_over`; `stale` where halt point or revision is not
                 the current one; `needs_approval` where the named halt point, or all that is pending,
                 asks for an approval.
-            ProtocolError: `invalid_edit`; `invalid_message` for an edit of nothing that is named.
+            ProtocolError: `invalid_edit`; `invalid_message` for an edit without a named halt point.
         """
         status, rule = self._consult(run_id, RunSignal.STEP)
         if edit is not None:
@@ -114,9 +114,9 @@ class DebuggerCommands:
         revision: int | None = None,
         edit: str | None = None,
     ) -> list[Output]:
-        """Continue: answer what is pending in order and halt no more. Arguments as `step`.
+        """Continue: answer the pending halt points in order and halt no more. Arguments as `step`.
 
-        What asks for an approval still waits, also where it is named.
+        A halt point that asks for an approval still waits, even if it is named.
         """
         status, rule = self._consult(run_id, RunSignal.CONTINUE)
         if edit is not None:
@@ -138,20 +138,20 @@ class DebuggerCommands:
         always: bool = False,
         confirmed: bool = False,
     ) -> list[Output]:
-        """A person approves what a pending halt point asks. The mode stays.
+        """Record a person's approval of the call at a pending halt point. The mode stays.
 
         Args:
             run_id: The run.
             at: Now, by the Core's clock.
             halt_point_id: The halt point.
-            revision: The revision of it that the person saw.
-            edit: JSON text to set as its edit first.
-            always: Whether the agent needn't ask the like again.
-            confirmed: Whether the person said so twice, by two different gestures.
+            revision: The revision of the halt point that the person saw.
+            edit: JSON text to set as the halt point's edit first.
+            always: Whether similar calls need no approval from now on.
+            confirmed: Whether the person confirmed the approval by a second, different gesture.
 
         Raises:
-            CommandError: `unknown_run`, `run_is_over`, `cannot_approve`: it doesn't ask; `stale`;
-                `needs_confirmation`: it is of high risk, and not confirmed.
+            CommandError: `unknown_run`, `run_is_over`, `cannot_approve`: no approval is asked for;
+                `stale`; `needs_confirmation`: the call is of high risk, and not confirmed.
             ProtocolError: `invalid_edit`.
         """
         status, rule = self._consult(run_id, RunSignal.APPROVE)
@@ -166,18 +166,18 @@ class DebuggerCommands:
     def deny(
         self, run_id: str, at: float, halt_point_id: str, revision: int, reason: str
     ) -> list[Output]:
-        """A person doesn't let the call happen that a pending halt point begins. The mode stays.
+        """Record a person's denial of the call that a pending halt point begins. The mode stays.
 
         Args:
             run_id: The run.
             at: Now, by the Core's clock.
             halt_point_id: The halt point.
-            revision: The revision of it that the person saw.
-            reason: What the agent is told.
+            revision: The revision of the halt point that the person saw.
+            reason: The reason that the agent gets.
 
         Raises:
-            CommandError: `unknown_run`, `run_is_over`, `cannot_deny`: nothing begins there, or its
-                agent speaks version 1; `stale`.
+            CommandError: `unknown_run`, `run_is_over`, `cannot_deny`: no event begins there, or the
+                run's agent speaks version 1; `stale`.
         """
         status, rule = self._consult(run_id, RunSignal.DENY)
         check_denial(status, find_current(status, halt_point_id, revision))
@@ -187,11 +187,11 @@ class DebuggerCommands:
         return self._transitions.drain()
 
     def count_sample(self, run_id: str, usage: Usage | None) -> list[Output]:
-        """A query was asked again for a person: the run costs that much more.
+        """Add the cost of a resampled query to its run.
 
         Args:
             run_id: The run, which may have ended meanwhile.
-            usage: What the answer cost; None: nobody told.
+            usage: The answer's usage; None: unknown.
 
         Raises:
             CommandError: `unknown_run`.
@@ -213,7 +213,7 @@ class DebuggerCommands:
         return self._transitions.drain()
 
     def stop(self, run_id: str, at: float) -> list[Output]:
-        """Answer `stop` at what is pending, or else at the next halt point that waits.
+        """Answer `stop` at the pending halt points, or else at the next halt point that waits.
 
         Raises:
             CommandError: `unknown_run`, `run_is_over`, or `cannot_stop` for agents of version 1.
@@ -292,10 +292,10 @@ class DebuggerCommands:
         return self._transitions.drain()
 
     def write_note(self, note: RowNote) -> list[Output]:
-        """Write beside a row, in place of what stands there; without text it is taken away.
+        """Write a note beside a row, in place of an earlier note; without text the note is removed.
 
         Args:
-            note: It names a row of the run: that is its writer's to see to.
+            note: The note; the caller must check that its row exists in the run.
 
         Raises:
             CommandError: `unknown_run`.

@@ -61,10 +61,10 @@ from .transitions import Transitions
 
 
 class Debugger:
-    """All runs. `commands` has what people do, `halt_policy` where runs halt.
+    """The state of all runs. `commands` has people's commands, `halt_policy` decides where runs halt.
 
     Args:
-        event_registry: What extensions add to the debugger's words.
+        event_registry: The custom events, summaries and checks of extensions.
     """
 
     def __init__(self, event_registry: EventTypeRegistry = EMPTY_REGISTRY) -> None:
@@ -97,7 +97,7 @@ class Debugger:
 
     @property
     def prices(self) -> tuple[Price, ...]:
-        """What models cost."""
+        """The prices of models."""
         return self._runs.prices
 
     @property
@@ -106,7 +106,7 @@ class Debugger:
         return tuple(self._runs.edit_rules.values())
 
     def run(self, run_id: str) -> Run:
-        """One run's header. Raises `CommandError` `unknown_run`."""
+        """The header of a run. Raises `CommandError` `unknown_run`."""
         return self._transitions.status(run_id).run
 
     def pending(self, run_id: str) -> list[HaltPoint]:
@@ -114,7 +114,7 @@ class Debugger:
         return list(self._transitions.status(run_id).pending.values())
 
     def agent_credentials(self, run_id: str) -> AgentCredentials | None:
-        """By what a live run's agent is known; None where it can't come back, or the run has ended."""
+        """The credentials of a live run's agent; None where it can't reconnect, or the run has ended."""
         return self._transitions.status(run_id).agent_credentials
 
     def last_received(self, run_id: str) -> int:
@@ -127,7 +127,7 @@ class Debugger:
         return EventSide.END if opened and opened.has_begun else EventSide.BEGIN
 
     def lease(self, run_id: str) -> LeaseGranted:
-        """What a run's agent may decide by itself, as things stand.
+        """The current lease of a run's agent.
 
         Raises:
             CommandError: `unknown_run`.
@@ -139,11 +139,11 @@ class Debugger:
         self._runs.restore(records)
 
     def start_run(self, run: Run, credentials: AgentCredentials | None = None) -> list[Output]:
-        """A program started. Its name is made here: `Run #n of P`.
+        """Record that a program started. The run's name is made here: `Run #n of P`.
 
         Args:
-            run: Its header.
-            credentials: By what its agent is known when it comes back; None: it can't.
+            run: The run's header.
+            credentials: Identify the agent when it reconnects; None: it can't.
 
         Raises:
             ProtocolError: `already_open`: a run of this id exists.
@@ -166,14 +166,14 @@ class Debugger:
         return self._transitions.drain()
 
     def detach(self, run_id: str, at: float) -> list[Output]:
-        """The agent is away, and may come back: what is pending stays, and can be answered.
+        """Record that the agent is away: pending halt points stay, and can be answered.
 
         Args:
             run_id: The run.
-            at: Now, by the Core's clock; of a run that is detached already its time stays.
+            at: Now, by the Core's clock; a run that is detached already keeps its time.
 
         Raises:
-            ProtocolError: `run_ended`: it ended before.
+            ProtocolError: `run_ended`: the run has ended before.
         """
         run = self._transitions.live_status(run_id).run
         if run.detached_at is None:
@@ -182,14 +182,14 @@ class Debugger:
         return self._transitions.drain()
 
     def attach(self, run_id: str, failure: Failure | None = None) -> list[Output]:
-        """The agent is there again.
+        """Record that the agent is connected again.
 
         Args:
             run_id: The run.
-            failure: What was lost meanwhile; the run's end is going to say so.
+            failure: The records that were lost meanwhile, for the failure at the run's end.
 
         Raises:
-            ProtocolError: `run_ended`: it ended before.
+            ProtocolError: `run_ended`: the run has ended before.
         """
         run = self._transitions.live_status(run_id).run
         attached = run_records.make_attached_run(run, failure)
@@ -198,12 +198,12 @@ class Debugger:
         return self._transitions.drain()
 
     def report_exit(self, run_id: str, code: int, failure: Failure | None = None) -> list[Output]:
-        """The parent of a run's process told how that ended, after the run did.
+        """Record the exit of a run's process, which the parent process reported after the run's end.
 
         Args:
             run_id: The run, which has ended.
             code: The exit code; -9: ended by signal 9.
-            failure: What ended it, where its agent hadn't said so itself.
+            failure: The failure that ended the process, where the run's agent hadn't reported it.
         """
         run = replace(self._transitions.status(run_id).run, exit_code=code)
         if failure is not None:
@@ -212,11 +212,11 @@ class Debugger:
         return self._transitions.drain()
 
     def begin_event(self, event: Event, seams: RunSeams | UnsetType = UNSET) -> list[Output]:
-        """An event began.
+        """Record that an event began.
 
         Args:
-            event: As the agent sent it. Number and depth are set here.
-            seams: Where the run's calls halt, where the agent sent that with the event.
+            event: The event as the agent sent it. Number and depth are set here.
+            seams: The seams of the run's process, where the agent sent them with the event.
 
         Raises:
             ProtocolError: `duplicate`, `run_ended`, or `invalid_message` for a custom event's type.
@@ -240,17 +240,17 @@ class Debugger:
     def reach_halt_point(
         self, halt_point: HaltPoint, at: float, *, leased: bool = False
     ) -> list[Output]:
-        """An event's begin or end was reached.
+        """Record that a run reached an event's begin or end.
 
         Args:
             halt_point: As the agent sent it. Number, kind, name, depth and duration are set here.
             at: Now, by the Core's clock.
-            leased: Whether the agent decided by a lease whether it waits, and says which breakpoints
-                hit; otherwise that is decided here.
+            leased: Whether the agent's lease decided whether the halt point waits, and which
+                breakpoints hit; otherwise the Core decides.
 
         Raises:
             ProtocolError: `unknown_event`, `event_not_begun`, `event_ended`, `duplicate`,
-                `run_ended`, or `invalid_message`: no approval can be asked for there.
+                `run_ended`, or `invalid_message`: the event allows no approval.
         """
         status = self._transitions.live_status(halt_point.run)
         opened = find_open_event(status, halt_point)
@@ -334,18 +334,18 @@ class Debugger:
         failure: Failure | None = None,
         exit_code: int | None = None,
     ) -> list[Output]:
-        """A run ended: whatever was pending is withdrawn and a last message says so.
+        """Record a run's end: pending halt points are withdrawn, and a last row states the end.
 
         Args:
             run_id: The run.
-            ending: How it ended.
+            ending: The way in which the run ended.
             at: Now, by the Core's clock.
             ids: Ids for the last event and its halt point.
-            failure: What ended it.
-            exit_code: Of its process, where its parent told it.
+            failure: The failure that ended the run.
+            exit_code: The exit code of the run's process, where the parent process reported it.
 
         Raises:
-            ProtocolError: `run_ended`: it ended before.
+            ProtocolError: `run_ended`: the run has ended before.
         """
         status = self._transitions.live_status(run_id)
         failure = run_records.join_failures(failure, status.run.failure)

@@ -1,4 +1,4 @@
-"""How a run came out: what its agent says at the end, and what its record says to the contrary."""
+"""A run's outcome: the agent's claim at the end, and facts in the record that contradict the claim."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SUCCESS: Final = re.compile(
     r"|is (?:now )?(?:running|up|ready|working|correct))\b",
     re.IGNORECASE,
 )
-#: Characters of what is said that are read: its beginning, and its end.
+#: The most characters of the last words that are read: their beginning, and their end.
 _MAX_SAID_CHARS: Final = 4000
 
 
@@ -47,16 +47,16 @@ class LastTest(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """What is known of a run where it ends.
+    """The facts about a run at its end.
 
     Args:
-        said: The agent's last words: of its last answer, or of a debug message after it.
-        said_row: Their row.
+        said: The agent's last words: of the last answer, or of a debug message after that answer.
+        said_row: The row of the last words.
         asks_on: Whether the last answer asks for tools, so that the run ended before the model did.
         test: The agent's last run of tests.
-        first_warning: The first row that an effect check warns of.
-        warning_text: The tool, and what the check says.
-        warnings: How many rows effect checks warn of.
+        first_warning: The first row with a warning of an effect check.
+        warning_text: The tool and the message of that warning.
+        warnings: The number of rows with warnings of effect checks.
     """
 
     said: str = ""
@@ -103,7 +103,7 @@ def judge_ending(run: Run, ending: Ending) -> JudgedEnding:
 
 
 def _begin_sentences(found: list[Contradiction], *, claims: bool) -> Iterator[Contradiction]:
-    """The first says what it contradicts, where the agent's last words claim success."""
+    """Begin the first contradiction with the claim, where the agent's last words claim success."""
     for number, each in enumerate(found):
         is_named = each.text.startswith(("its ", "the "))  # else a tool's name begins it
         text = f"{each.text[:1].upper()}{each.text[1:]}" if is_named else each.text
@@ -131,7 +131,7 @@ def _find_outcome(run: Run, ending: Ending) -> tuple[RunOutcome, str]:
 
 
 def _find_reason(ending: Ending) -> str:
-    """Why a run that ended without an exception counts as given up; "" where it doesn't."""
+    """The reason why a run that ended without an exception counts as given up; "": it doesn't."""
     said = _shorten(ending.said)
     if _LIMIT_WORDS.search(said):
         return "By its own words it reached a limit"

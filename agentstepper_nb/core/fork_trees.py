@@ -1,4 +1,4 @@
-"""The tree of runs that were started again from each other, and what was changed at a fork's row."""
+"""The tree of runs that were started again from each other, and the change at each fork's row."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def add_guide(prompt: str, text: str) -> str | None:
 
 
 def keep_guides(guides: tuple[str, ...], edit: str | None) -> tuple[str, ...]:
-    """Those of a prompt's guides whose texts still stand in an edit of it."""
+    """The guides of a prompt whose texts are still in an edit of the prompt."""
     if edit is None or not guides:
         return ()
     try:

@@ -1,4 +1,4 @@
-"""What the debugger refuses: edits that no agent could read, and inputs that don't fit their run."""
+"""Checks of inputs: edits that no agent could read, and inputs that don't fit their run."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ def _check_marks(value: Any, current: HaltPoint) -> None:
 
 
 def _describe_flaw(text: str, error: Exception) -> str:
-    """What is wrong with an edit that a parser refused.
+    """Describe the flaw of an edit that a parser refused.
 
     Args:
         text: The edit.
-        error: The parser's.
+        error: The parser's error.
     """
 
     def refuse_constant(name: str) -> NoReturn:
@@ -137,11 +137,11 @@ def check_event(status: RunStatus, event: Event) -> None:
 
 
 def find_open_event(status: RunStatus, halt_point: HaltPoint) -> EventStatus:
-    """The event of a halt point that may come now.
+    """The event of a halt point that a run reports.
 
     Raises:
         ProtocolError: `unknown_event`, `event_not_begun`, `event_ended`, `duplicate`, or
-            `invalid_message`: no approval can be asked for there.
+            `invalid_message`: the event allows no approval.
     """
     event_id = halt_point.event
     opened = status.open_events.get(event_id)
@@ -193,7 +193,7 @@ def check_edit_target(halt_point_id: str | None, revision: int | None) -> None:
 
 
 def check_sticky_edit(status: RunStatus, current: HaltPoint) -> None:
-    """Refuse to keep an edit in force that is none of a prompt, or whose agent can't do that.
+    """Refuse a sticky edit of data other than a prompt, or for an agent without sticky edits.
 
     Raises:
         CommandError: `cannot_stick`.
@@ -209,10 +209,10 @@ def check_sticky_edit(status: RunStatus, current: HaltPoint) -> None:
 
 
 def check_approval(current: HaltPoint, *, confirmed: bool) -> None:
-    """Refuse an approval of what asks for none, or of what nobody has confirmed.
+    """Refuse an approval at a halt point that asks for none, or one that isn't confirmed.
 
     Raises:
-        CommandError: `cannot_approve`, or `needs_confirmation`: it is of high risk.
+        CommandError: `cannot_approve`, or `needs_confirmation`: the call is of high risk.
     """
     if current.approval is None:
         raise CommandError("cannot_approve", NO_APPROVAL_PENDING, current.run)
@@ -226,7 +226,7 @@ def check_approval(current: HaltPoint, *, confirmed: bool) -> None:
 
 
 def check_denial(status: RunStatus, current: HaltPoint) -> None:
-    """Refuse a denial of what is no call, or of which the agent can't be told.
+    """Refuse a denial where no call begins, or for an agent that can't receive denials.
 
     Raises:
         CommandError: `cannot_deny`.
@@ -246,7 +246,7 @@ def check_denial(status: RunStatus, current: HaltPoint) -> None:
 
 
 def check_skip(status: RunStatus, current: HaltPoint, result: str) -> None:
-    """Refuse a result in the place of what is no call, or that its agent can't be given.
+    """Refuse a result where no call begins, or for an agent that can't receive results.
 
     Raises:
         CommandError: `cannot_skip`.
@@ -268,7 +268,7 @@ def check_skip(status: RunStatus, current: HaltPoint, result: str) -> None:
 
 
 def check_raise(status: RunStatus, current: HaltPoint) -> None:
-    """Refuse an exception where no call could fail, or of which the agent can't be told.
+    """Refuse an exception where no call could fail, or for an agent that can't receive exceptions.
 
     Raises:
         CommandError: `cannot_raise`.

@@ -1,4 +1,4 @@
-"""A tool's result on one line: the line of it that says most."""
+"""A tool's result on one line: its most informative line."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Final
 
 from ..protocol.line_count import count_lines
 
-#: Characters of a result's end that are looked at: there it says how it went.
+#: The most characters of a result's end that are read: the outcome is there.
 _TAIL_CHARS: Final = 128 * 1024
 #: A test that failed, as test programs list them: the first is shown. Not how many of them failed.
 _FAILED_TEST: Final = re.compile(
     r"^[^\S\n]*(?:(?:FAILED|FAIL:?|ERROR:?|not ok|--- FAIL:)[ \t]+(?!\()|✗|✕|×).*", re.MULTILINE
 )
-#: What a compiler or a program complains of: the first is shown.
+#: An error line of a compiler or a program: the first one is shown.
 _COMPLAINT: Final = re.compile(
     r"^.{0,200}?\b(?:error|fatal|panic|abort|Error)(?:\[\w+\])?: .*", re.MULTILINE
 )
-#: What pytest says of a test that failed, where it lists none: the first is shown.
+#: An error line of pytest's report of a failed test: without a list of tests, the first is shown.
 _PYTEST: Final = re.compile(r"^E {2,}(\S.*)", re.MULTILINE)
 #: An exception as Python prints it: the last one is shown, which ended the program.
 _EXCEPTION: Final = re.compile(
@@ -25,14 +25,14 @@ _EXCEPTION: Final = re.compile(
     re.MULTILINE,
 )
 
-#: A line that says nothing: it is empty, or ends what is put around an output.
+#: A line without information: an empty line, or the closing tag around an output.
 _SAYS_NOTHING: Final = re.compile(r"(?:</\w{1,80}>)?")
-#: As many are passed over.
+#: The most such lines that are skipped.
 _MAX_SILENT_LINES: Final = 3
 
 
 def summarize_result(text: str) -> str:
-    """A result's text on one line: itself, or how many lines it has and the one that says most.
+    """A result's text on one line: the text itself, or its number of lines and the most informative one.
 
     Args:
         text: The result.
@@ -43,7 +43,7 @@ def summarize_result(text: str) -> str:
 
 
 def find_key_line(text: str) -> str:
-    """The line that says what failed, or else the last one that says anything."""
+    """The line that reports a failure, or else the last line with information."""
     end = text[-_TAIL_CHARS:]
     if found := _FAILED_TEST.search(end):
         return found[0].strip()

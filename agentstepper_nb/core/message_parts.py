@@ -1,9 +1,9 @@
-"""The messages of LLM APIs and frameworks, read from JSON: who says what.
+"""The messages of LLM APIs and frameworks, read from JSON: roles and parts.
 
-Chat Completions, Responses, Messages and Gemini as they travel, and the messages of LangChain and
-pydantic-ai as they are dumped. A message is read by what it looks like, whichever of these it comes
-from; what is no message is None, never an error. `js/src/inspector/parsed/message_shapes.ts` has the
-same for the view.
+Chat Completions, Responses, Messages and Gemini as sent, and the messages of LangChain and
+pydantic-ai as dumped. A message is recognized by its shape, for any of these sources; a value that is
+no message gives None, never an error. `js/src/inspector/parsed/message_shapes.ts` has the same code
+for the view.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Part(NamedTuple):
     """A part of a message.
 
     Args:
-        kind: What it is.
-        value: Its text; a call's arguments, or the text that holds their JSON; a result's content.
-        name: The tool of a call or a result, where the part names it; what a medium is.
-        call: The id of the call that it is, or whose result it is.
+        kind: The kind of the part.
+        value: The text; a call's arguments, or the text with their JSON; a result's content.
+        name: The tool of a call or a result, where the part names it; the description of a medium.
+        call: The id of the part's call, or of the call that the part is the result of.
     """
 
     kind: PartKind
@@ -45,15 +45,15 @@ class LlmMessage(NamedTuple):
     """A message.
 
     Args:
-        role: "user", "assistant", "system", "tool", or another word of the API's.
-        parts: What it says, in order.
+        role: "user", "assistant", "system", "tool", or another role of the API.
+        parts: The parts, in order.
     """
 
     role: str
     parts: tuple[Part, ...]
 
 
-#: Where the LLM APIs' requests have what is asked.
+#: The fields of LLM requests that have the prompt.
 PROMPT_KEYS: Final = ("messages", "input", "contents", "prompt")
 
 #: LangChain's types of messages, Gemini's and OpenAI's roles, pydantic-ai's kinds: who speaks.
@@ -78,7 +78,7 @@ _MEDIUM: Final = re.compile(r"image|audio|video|file|document|binary")
 
 
 def find_messages(value: Any) -> Any:
-    """What a request asks: its list of messages or its text; the value itself where it is neither."""
+    """The prompt of a request: a list of messages or a text; another value is returned as it is."""
     if isinstance(value, Mapping):
         return next((value[key] for key in PROMPT_KEYS if key in value), value)
     return value
@@ -111,13 +111,13 @@ def read_message(item: Any) -> LlmMessage | None:
 
 
 def _leave_out_system(parts: Any) -> Any:
-    """What the user says in a request of pydantic-ai's, which may begin with system prompts."""
+    """The user's parts of a pydantic-ai request, which may begin with system prompts."""
     blocks = as_list(parts)
     kinds = [block.get("part_kind") if isinstance(block, Mapping) else None for block in blocks]
     return [b for b, kind in zip(blocks, kinds, strict=True) if kind != "system-prompt"] or blocks
 
 
-#: Who says a part that stands alone among messages.
+#: The speaker of a part that stands alone among messages.
 _ALONE: Final = {
     PartKind.CALL: "assistant",
     PartKind.THOUGHT: "assistant",
@@ -144,12 +144,12 @@ def read_framework_message(value: Any) -> LlmMessage | None:
     return None
 
 
-#: What a result of MCP's has beside its content.
+#: The fields of an MCP result besides its content.
 _MCP_KEYS: Final = frozenset({"isError", "structuredContent", "_meta", "meta"})
 
 
 def count_messages(value: Any) -> int:
-    """How many messages a list of a framework's messages has, or a graph's state; else 0."""
+    """The number of messages in a list of a framework's messages, or in a graph's state; else 0."""
     held = value.get("messages") if isinstance(value, Mapping) else value
     messages = as_list(held)
     return len(messages) if messages and read_framework_message(messages) is not None else 0
@@ -203,7 +203,7 @@ def _find_answers(value: Mapping[str, Any]) -> list[Any]:
 
 
 def _find_choice(choice: Any) -> Any:
-    """What one of an answer's choices says, as a message."""
+    """The message in one choice of an answer."""
     if isinstance(choice, Mapping):
         keys = ("message", "content", "text")  # of a chat, of Gemini, of completions without chat
         choice = next((choice[key] for key in keys if key in choice), None)

@@ -12,10 +12,10 @@ from .summaries import MAX_READ_CHARS, flatten_json, summarize_answer
 
 
 class NextAction(NamedTuple):
-    """What an agent does next by an answer.
+    """The next action of an agent, by an LLM answer.
 
     Args:
-        key: The same for two answers by which an agent does the same: ids and times don't count.
+        key: Equal for two answers with the same action: ids and times don't count.
         label: One line for a person.
     """
 

@@ -1,4 +1,4 @@
-"""What a transition gives the hub to perform, and how a halt point is answered. Values alone."""
+"""The outputs of a transition, which the hub performs, and answers to halt points. Only values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AnswerOutput(NamedTuple):
 
 
 class AnswerDecision(NamedTuple):
-    """How a halt point is answered, and what a person said with it."""
+    """The answer to a halt point, with a person's input."""
 
     answer: AnswerKind
     reason: str | None = None  # of a denial
@@ -43,14 +43,14 @@ STOPPED: Final = AnswerDecision(AnswerKind.STOP)
 
 
 class LeaseGranted(NamedTuple):
-    """What a run's agent may decide by itself from now on.
+    """The lease that a run's agent gets.
 
-    It goes before the replies of the same outputs: who is answered by Continue isn't to wait once more.
+    It precedes the replies of the same outputs: an agent that Continue answers must not wait again.
     """
 
     run: str
     mode: RunMode
-    breakpoints: tuple[BreakpointRule, ...]  # those that are on and are for the run's program
+    breakpoints: tuple[BreakpointRule, ...]  # the enabled ones for the run's program
     prices: tuple[Price, ...]
     disabled_checks: tuple[str, ...] = ()  # effect checks that are off
     edit_rules: tuple[EditRuleDefinition, ...] = ()  # likewise

@@ -26,7 +26,7 @@ class RuleCommands:
 
     Args:
         transitions: The state of all runs, and its transitions.
-        halt_policy: Where runs halt by themselves.
+        halt_policy: Decides where runs halt by themselves.
     """
 
     def __init__(self, transitions: Transitions, halt_policy: HaltPolicy) -> None:

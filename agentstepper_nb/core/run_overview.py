@@ -42,7 +42,7 @@ _MAX_SHOWN_FILES: Final = 300
 _MAX_REPEATED: Final = 100
 _MAX_ERRORS: Final = 100
 _MAX_MARKED: Final = 100
-#: What differs between errors that say the same.
+#: The parts in which errors with the same meaning differ.
 _VARIABLE: Final = re.compile(
     r"0x[0-9a-f]+|\d+|'[^']{1,80}'|\"[^\"]{1,80}\"|“[^”]{1,80}”|/[\w./-]+"
 )
@@ -93,7 +93,7 @@ class _Error:
 
 @dataclass
 class OverviewFold:
-    """What is known of a run up to one of its rows; told of rows and commits in their order."""
+    """The overview of a run up to one of its rows; gets rows and commits in their order."""
 
     rows: int = 0
     _tools: dict[str, _Tool] = field(default_factory=dict)
@@ -298,7 +298,7 @@ def _has_failed(point: HaltPoint, claims: ResultClaims, command: str) -> bool:
 
 
 def _read_answer(point: HaltPoint) -> tuple[str, str]:
-    """What an answer says, and the calls that it asks for."""
+    """The text of an answer, and the calls in it."""
     if len(point.current) > MAX_READ_CHARS:
         return "", ""
     value = _decode(point.current)

@@ -1,4 +1,4 @@
-"""What the debugger records of a run where it begins and ends: its header, and its last row."""
+"""The records of a run's begin and end: its header, and its last row."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from .transitions import add_halt_time
 
 
 def make_started_run(run: Run, others: Iterable[Run]) -> Run:
-    """The header of a run that begins: it is named here.
+    """The header of a run that begins, with the run's name.
 
     Args:
-        run: As its agent sent it.
-        others: The runs that are known.
+        run: The header as the agent sent it.
+        others: The known runs.
     """
     number = 1 + sum(other.program == run.program for other in others)
     state = compute_shown_state(run.mode, pending=False, ended=False)
@@ -43,11 +43,11 @@ def make_started_run(run: Run, others: Iterable[Run]) -> Run:
 
 
 def make_attached_run(run: Run, failure: Failure | None) -> Run:
-    """The header of a run whose agent is there again.
+    """The header of a run whose agent is connected again.
 
     Args:
         run: The header.
-        failure: What was lost meanwhile.
+        failure: The records that were lost meanwhile.
     """
     state = compute_shown_state(run.mode, pending=bool(run.pending), ended=False)
     known = run.failure
@@ -69,11 +69,11 @@ def make_ended_run(
 
     Args:
         run: The header.
-        ending: How the run ended.
+        ending: The way in which the run ended.
         at: Now, by the Core's clock.
-        failure: What ended the run.
-        exit_code: Of its process, where its parent told it.
-        last_row: What its agent did last; None: nothing.
+        failure: The failure that ended the run.
+        exit_code: The exit code of the run's process, where the parent process reported it.
+        last_row: The agent's last action; None: it did nothing.
     """
     broke_off = ending in (RunEnding.CRASHED, RunEnding.LOST)
     ended = replace(
@@ -104,14 +104,14 @@ _OUTCOMES: Final = {
 def make_end_row(
     run: Run, ids: tuple[str, str], ending: RunEnding, at: float, failure: Failure | None
 ) -> tuple[Event, HaltPoint]:
-    """The event and the halt point that say that a run has ended; nobody waits there.
+    """The event and the halt point that record a run's end; no agent waits there.
 
     Args:
         run: The header, before the end.
         ids: Ids for the event and the halt point.
-        ending: How the run ended.
+        ending: The way in which the run ended.
         at: Now, by the Core's clock.
-        failure: What ended the run.
+        failure: The failure that ended the run.
     """
     event_id, halt_point_id = ids
     kind = EventKind.PROGRAM_FINISHED
@@ -136,7 +136,7 @@ def make_end_row(
 
 
 def join_failures(failure: Failure | None, before: Failure | None) -> Failure | None:
-    """What ended a run, and what had been lost of it before."""
+    """Join the failure that ended a run with an earlier loss of its records."""
     if failure is None or before is None:
         return failure or before
     return replace(failure, message=f"{failure.message} {before.message}")

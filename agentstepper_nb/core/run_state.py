@@ -61,12 +61,12 @@ _PART_COUNT: Final = 256
 
 
 class CompactIdSet:
-    """A set that keeps eight bytes of each id, its hash: where a set of texts takes 150.
+    """A set that stores eight bytes per id, a hash of the id: a set of texts takes 150.
 
-    Of a hundred thousand, two are taken for the same once in ten thousand million runs.
+    Of a hundred thousand ids, two have the same hash once in ten thousand million runs.
 
     Args:
-        ids: Those that are in it.
+        ids: The ids in the set.
     """
 
     __slots__ = ("_parts",)
@@ -114,7 +114,7 @@ _MAX_HALTED: Final = 1000
 
 
 class LastRow(NamedTuple):
-    """What a run did last; `timeline_rows.describe_row` describes it where the run breaks off."""
+    """A run's last action; `timeline_rows.describe_row` describes it where the run breaks off."""
 
     kind: EventKind
     side: EventSide | None  # None for a debug message
@@ -133,7 +133,7 @@ class EventStatus:
 
 @dataclass
 class RunStatus:
-    """What the debugger knows of one run."""
+    """The debugger's state of one run."""
 
     run: Run
     open_events: dict[str, EventStatus] = field(default_factory=dict)
@@ -314,7 +314,7 @@ class RunStates:
         _count(status, record.commit)
 
     def _ignore_note(self, record: NoteSaved) -> None:
-        """The store has it, and whoever reads the run."""
+        """Do nothing: the store has the note, and readers of the run get it from there."""
 
     # ---- breakpoints and prices ----------------------------------------------------------------------
 
@@ -334,7 +334,7 @@ class RunStates:
         self.edit_rules.pop(record.rule, None)
 
 
-#: What applies a record, by its type: each type of `Record` has one.
+#: The function that applies a record, by type: each type of `Record` has one.
 RECORD_HANDLERS: Final[dict[type[Record], Callable[[RunStates, Any], HaltPoint | None]]] = {
     RunStarted: RunStates._start,
     EndedRunLoaded: RunStates._add_ended,
@@ -379,7 +379,7 @@ def _count_effects(
 def _add_hits(
     so_far: tuple[BreakpointHits, ...], halt_point: HaltPoint
 ) -> tuple[BreakpointHits, ...]:
-    """How often breakpoints hit, this halt point included."""
+    """Count the hits of breakpoints, this halt point included."""
     found = {each.breakpoint: each for each in so_far}
     for breakpoint in dict.fromkeys(halt_point.breakpoints):
         if breakpoint in found or len(found) < _MAX_HITS:
@@ -391,7 +391,7 @@ def _add_hits(
 
 
 def _count(status: RunStatus, commit: Commit) -> None:
-    """Count a commit as `Run.commits` says."""
+    """Count a commit for `Run.commits`."""
     if status.run.commits == 0 and not commit.snapshot and not commit.changes:
         return
     covered = 0 if commit.snapshot else status.snapshots_since_commit

@@ -1,4 +1,4 @@
-"""What the queries of a run cost together, those that a person had asked again included. Pure."""
+"""The total usage of a run's queries, with resampled queries included. Pure."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def add_usage(so_far: Usage | None, more: Usage) -> Usage:
 
 
 def add_sample(run: Run, usage: Usage | None) -> Run:
-    """A run's header, with the cost of one more answer of a query that was asked again.
+    """A run's header, with the usage of one more resample added.
 
     Args:
         run: The header.
-        usage: What the answer cost; None: nobody told.
+        usage: The answer's usage; None: unknown.
     """
     samples = SampleTotals(count=0) if run.samples is UNSET else run.samples
     if usage is None:
@@ -39,7 +39,7 @@ def add_sample(run: Run, usage: Usage | None) -> Run:
 
 
 def find_sample_usage(run: Run) -> Usage | None:
-    """What the queries cost that were asked again, which the run's rows don't tell."""
+    """The usage of resampled queries, which a run's rows don't have."""
     return None if run.samples is UNSET else run.samples.usage
 
 

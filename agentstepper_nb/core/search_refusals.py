@@ -1,4 +1,4 @@
-"""Why a Core can't look for a run's deciding event, or write its test, and what to do instead."""
+"""Explains why a Core can't bisect a run, or write its test, and what to do instead."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .start_methods import explain_masked_words, explain_no_command, explain_sta
 def explain_no_search(
     run: Run, start: StartMethod | None, command: StartBisect, host: str
 ) -> str | None:
-    """Why a run's command or function can't be executed by a search, and what to do; None where it can.
+    """Explain why a search can't execute a run's command or function, and what to do; None: it can.
 
     Args:
         run: The good run.
-        start: How it was started; None: its Core doesn't know.
-        command: What the person wants.
+        start: The run's start method; None: unknown to the run's Core.
+        command: The person's command.
         host: This machine's name.
     """
     line = _make_bisect_line(command)
@@ -39,7 +39,7 @@ def explain_no_search(
 def explain_no_export(
     run: Run, start: StartMethod | None, command: ExportTest, host: str
 ) -> str | None:
-    """Why a run's test can't be written here, and what to do; None where it can. Arguments as above."""
+    """Explain why a run's test can't be written here, and what to do, or None. Arguments as above."""
     if isinstance(start, CommandStart):
         return None
     words = ["agentstepper", "export", "--pytest", run.id, "--agent", command.agent]

@@ -11,12 +11,12 @@ from ..protocol.start_methods import CellStart, CommandStart, FunctionStart, Sta
 def explain_no_command(
     run: Run, start: StartMethod | None, row: int | None, host: str
 ) -> str | None:
-    """Why a run's command or function can't be started again, and what to do; None where it can.
+    """Explain why a run's command or function can't be started again, and what to do; None: it can.
 
     Args:
         run: The run.
-        start: How it was started; None: its Core doesn't know.
-        row: The row to fork it at; None: none.
+        start: The run's start method; None: unknown to the run's Core.
+        row: The row at which to fork the run; None: no fork.
         host: This machine's name.
     """
     if isinstance(start, CommandStart):
@@ -30,7 +30,7 @@ def explain_no_command(
 
 
 def explain_start(run: Run, start: CellStart | FunctionStart | None, host: str) -> str:
-    """How a run was started that isn't a command's; arguments as `explain_no_command`'s."""
+    """Describe a start method other than a command; arguments as `explain_no_command`'s."""
     if isinstance(start, CellStart):
         return f"Run {run.id} is a notebook's cell, and runs again in a kernel."
     if start is not None:
@@ -46,7 +46,7 @@ def explain_start(run: Run, start: CellStart | FunctionStart | None, host: str) 
 
 
 def explain_masked_words(run: Run, start: CommandStart) -> str:
-    """Which words of a command can't be given again."""
+    """Name the words of a command that were masked, so that they can't be given again."""
     words = ", ".join(f"{at} ({start.argv[at]})" for at in start.masked if at < len(start.argv))
     return f"Arguments of the command of run {run.id} were masked when it was recorded: {words}."
 
@@ -68,7 +68,7 @@ def _explain_function(run: Run, start: FunctionStart, row: int | None) -> str | 
 
 
 def make_option(run: Run, row: int | None) -> str:
-    """What follows `agentstepper run` or `%%step` to start a run again: a fork, or a strict replay."""
+    """The option of `agentstepper run` or `%%step` that starts a run again: a fork or a replay."""
     return f"--replay {run.id}" if row is None else f"--fork {run.id}@{row}"
 
 

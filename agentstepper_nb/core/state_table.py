@@ -1,18 +1,18 @@
-"""The states of a run: everything that decides when a run halts and goes on stands in this file.
+"""The states of a run: this file has all rules for when a run halts and resumes.
 
-`RULES[state][signal]` tells what happens; a missing entry is the error, and nothing moves. The state a
-person is shown follows from the mode and what is pending, so that no rule can contradict it:
+`TRANSITION_RULES[state][signal]` has the transition; a missing entry is an error without effect. The
+state that views show follows from the mode and the pending halt points, so no rule can contradict it:
 
 ========== ===================================================================================
 IDLE       the run has ended
 HALTED     a halt point is pending
 STEP       the agent runs and will halt at its next halt point, or where its step's target says
-CONTINUE   the agent runs and halts where a stop or an approval says so
-DETACHED   the agent is away; what may be done is what might be done if it were there
+CONTINUE   the agent runs and halts where a breakpoint or an approval requires it
+DETACHED   the agent is away; the rules are those of the state with the agent connected
 ========== ===================================================================================
 
-`HaltPolicy` says which signal a halt point is: an agent that has a lease decides which breakpoints hit,
-or else the run's breakpoints do, here.
+`HaltPolicy` maps a halt point to its signal: an agent with a lease decides which breakpoints hit; for
+other agents the Core evaluates the run's breakpoints.
 """
 
 from __future__ import annotations
@@ -74,28 +74,28 @@ class RunSignal(Enum):
 
 
 class AnswerAction(Enum):
-    """What becomes of halt points."""
+    """An action on halt points."""
 
     NOTHING = auto()
     SET_PENDING = auto()  # the new halt point becomes pending
     ANSWER_AT_ONCE = auto()  # the new halt point is answered at once
-    FOLLOW_MODE = auto()  # the new halt point: mode and step say which of these two
-    ANSWER_ONE = auto()  # the named one
-    STEP_ONE = auto()  # the named or the oldest one that asks for no approval
-    ANSWER_ALL_WITHOUT_APPROVAL = auto()  # in order, but for those that ask for an approval
+    FOLLOW_MODE = auto()  # the new halt point: mode and step decide between these two
+    ANSWER_ONE = auto()  # the named halt point
+    STEP_ONE = auto()  # the named halt point, or the oldest one that asks for no approval
+    ANSWER_ALL_WITHOUT_APPROVAL = auto()  # in order, except halt points that ask for an approval
     ANSWER_ALL = auto()  # in order
-    WITHDRAW_ONE = auto()  # the named one: nobody waits for its answer
+    WITHDRAW_ONE = auto()  # the named halt point: no agent waits for its answer
     WITHDRAW_ALL = auto()
 
 
 class TransitionRule(NamedTuple):
-    """A rule: what becomes of halt points, and the mode afterwards (None: as before)."""
+    """A rule: the action on halt points, and the mode afterwards (None: unchanged)."""
 
     action: AnswerAction
     mode: RunMode | None = None
 
 
-#: Nothing becomes of halt points, and the mode stays.
+#: No action on halt points, and no change of the mode.
 UNCHANGED: Final = TransitionRule(AnswerAction.NOTHING)
 
 TRANSITION_RULES: Final[dict[RunState, dict[RunSignal, TransitionRule]]] = {
@@ -145,7 +145,7 @@ TRANSITION_RULES: Final[dict[RunState, dict[RunSignal, TransitionRule]]] = {
 
 
 def list_transition_rules(run: Run) -> dict[RunSignal, TransitionRule]:
-    """What may happen to a run: to one whose agent is away what might if it were there."""
+    """The rules for a run's possible signals; for a run whose agent is away, as if it were connected."""
     if run.state is RunState.DETACHED:
         return TRANSITION_RULES[
             compute_shown_state(run.mode, pending=bool(run.pending), ended=False)
@@ -154,7 +154,7 @@ def list_transition_rules(run: Run) -> dict[RunSignal, TransitionRule]:
 
 
 class HaltPolicy:
-    """What effect checks make of halt points, and breakpoints of those of agents that have no lease.
+    """Effect checks on halt points, and breakpoints on halt points of agents that have no lease.
 
     Args:
         runs: The state of all runs.
@@ -164,7 +164,7 @@ class HaltPolicy:
     def __init__(self, runs: RunStates, effects: EffectRecorder) -> None:
         self._runs = runs
         self._effects = effects
-        #: Of each live run of which is known what it did so far; None where its agent decides.
+        #: The engines of live runs that are known from their begin; None: the agent decides itself.
         self._engines: dict[str, BreakpointEngine | None] = {}
         #: The edits that rules make here.
         self.edit_rules = RunEditRules(runs)
@@ -219,7 +219,7 @@ class HaltPolicy:
         return self.edit_rules.apply(run, halt_point)
 
     def advance_step(self, run: Run, halt_point: HaltPoint) -> StepResult:
-        """What the step's target of a run says of a halt point, and the target from then on.
+        """The result of a run's step target at a halt point, and the target from then on.
 
         Args:
             run: The run.
@@ -244,9 +244,9 @@ class HaltPolicy:
         """The target of a step that begins.
 
         Args:
-            status: The run's.
-            request: What a person asks for.
-            meant: The pending halt points of which the first that asks for no approval is answered.
+            status: The state of the run.
+            request: The target that a person requests.
+            meant: The pending halt points; the first of them that asks for no approval is answered.
         """
         point = next((each for each in meant if each.approval is None), None)
         return make_step_target(request, point, status.find_open_event, get_target(status.run))
@@ -254,12 +254,12 @@ class HaltPolicy:
     def find_rule(
         self, run: Run, halt_point: HaltPoint, *, steps_here: bool = True
     ) -> tuple[TransitionRule, AnswerKind | None]:
-        """Find the rule for a halt point, which says whether the run halts there.
+        """Find the rule for a halt point, which decides whether the run halts there.
 
         Args:
             run: The run.
             halt_point: The halt point, with the breakpoints that hit there.
-            steps_here: Whether a step halts there, of a run that steps.
+            steps_here: Whether a stepping run halts there.
 
         Returns:
             The rule, and the answer to a halt point that doesn't halt; None where it becomes pending.
@@ -292,7 +292,7 @@ class HaltPolicy:
         return rule, AnswerKind.RESUME if passes else None
 
     def needs_history(self, run_id: str) -> bool:
-        """Whether nobody here knows what a live run did before: it began under another Core."""
+        """Whether the history of a live run is unknown here, since the run began under another Core."""
         return run_id not in self._engines and run_id in self._runs.live
 
     def restore_history(self, run_id: str, history: RunHistory | None) -> None:
@@ -339,12 +339,12 @@ _AFTER_BEGIN: Final[dict[EventKind, AgentActivity]] = {
 def find_next_activity(
     halt_point: HaltPoint, answer: AnswerKind, event_registry: EventTypeRegistry
 ) -> AgentActivity:
-    """What the agent does once a halt point was answered.
+    """The agent's activity after the answer to a halt point.
 
     Args:
         halt_point: The halt point.
-        answer: How it was answered.
-        event_registry: What the agent does while a custom event is open.
+        answer: The kind of the answer.
+        event_registry: Has the agent's activity while a custom event is open.
     """
     if halt_point.side is not EventSide.BEGIN or answer is not AnswerKind.RESUME:
         return AgentActivity.RUNNING

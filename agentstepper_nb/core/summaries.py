@@ -1,6 +1,6 @@
-"""One line on a halt point, made by rule: what is asked, which tool is called, how it ended.
+"""One line on a halt point, made by rule: the question, the called tool, the outcome.
 
-Contents may hold anything: whatever stands in them, the line is short, plain text.
+Contents may hold anything: the line is short, plain text in any case.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _FIRST_CHARS: Final = 2 * MAX_SUMMARY_CHARS
 #: Contents above this size, in characters, are not read for a summary.
 MAX_READ_CHARS: Final = 1 << 20
 
-#: What the last message says of a run that did not finish: its own summary is the same for all, as
-#: version 1 has it.
+#: The last message of a run that did not finish: its own summary is the same for all such runs, as in
+#: version 1.
 _UNFINISHED: Final = {
     EventOutcome.STOPPED: "Agent execution was stopped",
     EventOutcome.ERROR: "The agent broke off",
@@ -53,14 +53,13 @@ _END_REQUESTS: Final = frozenset({"CancelledError", "KeyboardInterrupt", "Genera
 
 
 def summarize(halt_point: HaltPoint, summarizer: Summarizer | None = None) -> str:
-    """One line on a halt point: how it failed, else the agent's own summary, else a model's sentence,
-    else an extension's, else one by rule. Of a call that was denied it says why; of one that was
-    skipped, that it was; of one that asks for an approval, that it does; of an exception by a person,
-    which.
+    """One line on a halt point: its failure, else the agent's own summary, else a model's sentence, else
+    an extension's, else a line by rule. The line also says that a call was denied, and why; that it
+    was skipped; that it asks for an approval; or which exception a person raised.
 
     Args:
-        halt_point: The halt point; its edit, where it has one, is what counts.
-        summarizer: Extensions' word on it, or None.
+        halt_point: The halt point; its edit counts, where it has one.
+        summarizer: Makes extensions' summaries, or None.
     """
     if halt_point.answer is AnswerKind.DENY and halt_point.side is EventSide.BEGIN:
         return extract_first_line(f"Denied: {halt_point.reason or _line(halt_point, summarizer)}")
@@ -152,9 +151,7 @@ def flatten_json(data: str) -> str:
 
 
 def extract_first_line(text: str) -> str:
-    """A text's first line that says something, cut to `MAX_SUMMARY_CHARS` characters, without control
-    codes.
-    """
+    """A text's first line that isn't empty, without control codes, cut to `MAX_SUMMARY_CHARS`."""
     if not text:
         return ""
     line = next(iter(text.lstrip()[:_MAX_LINE_CHARS].splitlines()), "")
@@ -167,7 +164,7 @@ def extract_first_line(text: str) -> str:
 
 
 def _clean_line(line: str) -> str:
-    """What a line says: its words, without characters that nobody sees."""
+    """The words of a line, without invisible characters."""
     cleaned = escape_invisible(" ".join(line.split()), lambda _: "")
     return cleaned if cleaned.isprintable() else "".join(filter(_is_visible, cleaned))
 
@@ -192,7 +189,7 @@ def _prompt(value: Any) -> str:
 
 
 def _last_messages(items: list[Any]) -> str:
-    """What is new in a prompt: what the user says, or what the tools gave, since the model spoke."""
+    """The new part of a prompt: the user's text, or tool results, since the model's last message."""
     if read_message(items[-1]) is None:
         return _text(items[-1])
     new, answer = _split_last(items)
@@ -205,7 +202,7 @@ def _last_messages(items: list[Any]) -> str:
 
 
 def _split_last(items: list[Any]) -> tuple[list[LlmMessage], list[Part]]:
-    """The messages since the model spoke, and what it said last, which may be several items."""
+    """The messages since the model's last message, and the parts of that message's items."""
     news: list[LlmMessage] = []
     said: list[LlmMessage] = []
     for item in reversed(items):
@@ -225,7 +222,7 @@ def _last_results(messages: list[LlmMessage]) -> list[Part]:
 
 
 def _say_results(results: list[Part], answer: list[Part]) -> str:
-    """What tools gave, with their names where the results or the calls of an answer have them."""
+    """Summarize tool results, with tool names where the results or the calls of an answer have them."""
     lines = [_summarize_content(part.value) for part in results[:_MAX_RESULTS]]
     if len(results) == 1:
         return f"Returns a tool's result: {lines[0]}"  # as the row of that result says it
@@ -235,7 +232,7 @@ def _say_results(results: list[Part], answer: list[Part]) -> str:
     return f"Returns {len(results)} tools' results: {', '.join(named)}"
 
 
-#: Results of which a prompt's summary says something.
+#: The most tool results that a prompt's summary describes.
 _MAX_RESULTS: Final = 10
 
 
@@ -244,13 +241,13 @@ def _summarize_content(value: Any) -> str:
 
 
 def summarize_answer(data: str) -> str:
-    """One line on what an LLM answer says, by rule.
+    """One line on the content of an LLM answer, by rule.
 
     Args:
-        data: Its JSON text.
+        data: The answer's JSON text.
 
     Raises:
-        RecursionError: It is nested too deeply.
+        RecursionError: The answer is nested too deeply.
     """
     return _answer(_read(data))
 
@@ -262,7 +259,7 @@ def _answer(value: Any) -> str:
 
 
 def extract_beside_calls(halt_point: HaltPoint) -> str:
-    """What a model said beside its tool calls, in one line; "" where it said nothing, or calls none."""
+    """The model's text beside its tool calls, in one line; "": there is no text, or no call."""
     is_answer = halt_point.kind is EventKind.LLM_QUERY and halt_point.side is EventSide.END
     text = halt_point.current
     # To look for the word costs far less than to read the answer once more.
@@ -282,7 +279,7 @@ _CALL_WORD: Final = re.compile(r"tool|call", re.IGNORECASE)
 
 
 def _join_parts(parts: Sequence[Part]) -> str:
-    """What a message says: its calls, else its texts, else its images and files."""
+    """Summarize a message: its calls, else its texts, else its images and files."""
     calls = [part for part in parts if part.kind is PartKind.CALL]
     if calls:
         return "Calls " + ", ".join(
@@ -298,12 +295,12 @@ def _join_parts(parts: Sequence[Part]) -> str:
     return _text(others[-1]) if others else ""
 
 
-#: A line that only says what follows it: “New task:”.
+#: A line that only announces the next one: “New task:”.
 _LABEL: Final = re.compile(r"([^\n]{1,40}:)[ \t]*\n\s*(?=\S)")
 
 
 def _join_labels(text: str) -> str:
-    """A text whose first lines are labels, with the line that they stand for beside them."""
+    """A text whose first lines are labels, each joined with the line below it."""
     labels, text = "", text.lstrip()
     for _ in range(_MAX_LABELS):
         found = _LABEL.match(text)
@@ -376,7 +373,7 @@ def _text(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    """A value as JSON, with what is shown by its repr as that."""
+    """A value as JSON, in which a value that was shown by its repr stays that repr."""
     text = msgspec.json.encode(value).decode()
     if f'"{REPR_KEY}"' not in text:
         return text

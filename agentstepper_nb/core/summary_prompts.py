@@ -1,6 +1,6 @@
-"""What a model is asked about a halt point or a commit, and what of its answer is shown.
+"""The prompt that asks a model for a summary of a halt point or a commit, and the reader of its answer.
 
-Contents and answers may hold anything: what is asked has a bound, what is shown is one plain sentence.
+Contents and answers may hold anything: the prompt is bounded, and the summary is one plain sentence.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .message_parts import PROMPT_KEYS
 from .summaries import extract_first_line
 from .timeline_rows import name_row
 
-#: Characters of contents that a model is shown: of longer ones the begin and, since that is what is
-#: new in a prompt and tells how a tool ended, more of the end.
+#: The most characters of contents in a model's prompt: of longer contents, the begin and more of the
+#: end, which has the news in a prompt and the outcome of a tool.
 HEAD_CHARS: Final = 1500
 TAIL_CHARS: Final = 4500
 #: Files of a commit that are named.
@@ -52,13 +52,13 @@ class SummaryPrompt(NamedTuple):
     prompt: str
 
     def cache_key(self, model: str) -> str:
-        """By what its answer is found again: it is the same for the same question to the same model."""
+        """The cache key of an answer: the same for the same prompt to the same model."""
         prompt = "\0".join((model, *self))
         return blake2b(prompt.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 def shows_model_summary(subject: HaltPoint | Commit) -> bool:
-    """Whether a sentence on it would be shown: where nobody else has said what it is."""
+    """Whether a model's summary would be shown: only where neither agent nor person gave one."""
     if isinstance(subject, Commit):
         return subject.has_rule_title
     failed = subject.failure is not None and not subject.is_replaced
@@ -74,13 +74,13 @@ def make_prompt(subject: HaltPoint | Commit) -> SummaryPrompt:
 
 
 def extract_first_sentence(answer: str) -> str | None:
-    """The first sentence of what a model said: plain, on one line, without a full stop.
+    """The first sentence of a model's answer: plain, on one line, without a full stop.
 
     Args:
-        answer: What it said, whatever that is.
+        answer: The answer, which may be any text.
 
     Returns:
-        The sentence, of at most `summaries.LENGTH` characters; None where there is none.
+        The sentence, of at most `summaries.MAX_SUMMARY_CHARS` characters; None where there is none.
     """
     lines = [line for line in _unwrapped(answer).splitlines() if _strip_marks(line)]
     said = next((line for line in lines if not line.rstrip(" *_").endswith(":")), None)
@@ -90,9 +90,9 @@ def extract_first_sentence(answer: str) -> str | None:
     return extract_first_line(sentence) if any(map(str.isalnum, sentence)) else None
 
 
-#: What a model thought aloud; where that has no end, there is no answer.
+#: A model's thoughts in its answer; if they have no end, the answer is empty.
 _THOUGHT: Final = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
-#: Characters of an answer that are looked at.
+#: The most characters of an answer that are read.
 _MAX_ANSWER_CHARS: Final = 20_000
 #: Marks of lists and headings, and what a line may be called.
 _LABEL: Final = re.compile(
@@ -134,7 +134,7 @@ def _describe_step(halt_point: HaltPoint) -> str:
 
 
 def _select_contents(halt_point: HaltPoint) -> str:
-    """Of a query its messages, without the tools and settings that travel with them."""
+    """The contents of a halt point; of a query only the messages, without its tools and settings."""
     text = halt_point.current
     if halt_point.kind is not EventKind.LLM_QUERY or halt_point.side is not EventSide.BEGIN:
         return text

@@ -32,11 +32,11 @@ from .summaries import (
 
 @dataclass(frozen=True)
 class EventTypeInfo:
-    """How a custom event is told.
+    """The display of a custom event's type.
 
     Args:
-        actor: Whom the agent turns to at its begin, and who answers at its end.
-        activity: What the agent does in between.
+        actor: The receiver at the event's begin, and the sender at its end.
+        activity: The agent's activity while the event is open.
     """
 
     actor: Actor = Actor.TOOLS
@@ -52,11 +52,11 @@ def _silent(_: HaltPoint) -> str | None:
 
 @dataclass(frozen=True)
 class EventTypeRegistry:
-    """The words of one Core.
+    """The custom events, summaries and effect checks of one Core.
 
     Args:
-        event_types: How events of these types are told; all others as a tool's.
-        summarize: Asked before a summary is made by rule.
+        event_types: The display of events of these types; all others are shown as a tool's.
+        summarize: Called before a summary is made by rule.
         effect_checks: The checks of a tool's claim against its effect.
     """
 
@@ -65,7 +65,7 @@ class EventTypeRegistry:
     effect_checks: EffectChecks = field(default_factory=EffectChecks)
 
     def event_type(self, halt_point: HaltPoint) -> EventTypeInfo:
-        """How a custom event is told."""
+        """The display of a custom event's type."""
         return self.event_types.get(halt_point.name or "", _UNREGISTERED)
 
 
@@ -90,7 +90,7 @@ def make_row(
 
     Args:
         halt_point: The halt point.
-        event_registry: What extensions add to the debugger's words.
+        event_registry: The custom events, summaries and checks of extensions.
     """
     source, target = _actors(halt_point, event_registry)
     return TimelineRow(

@@ -59,7 +59,7 @@ from .state_table import (
 )
 from .timeline_rows import EMPTY_REGISTRY, EventTypeRegistry
 
-#: Answers in the call's place: what a person said with them has to survive.
+#: Answers in a call's place: the person's input with them must not be lost.
 _INSTEAD: Final = frozenset({AnswerKind.DENY, AnswerKind.SKIP, AnswerKind.RAISE})
 
 
@@ -84,15 +84,15 @@ def needs_durability(outputs: Sequence[Output]) -> bool:
     return False
 
 
-#: Commands of people whose outcomes a run keeps: the last ones.
+#: The most commands of people whose outcomes a run stores: the last ones.
 _MAX_CHECK_RUNS: Final = 20
 
 
 class Transitions:
-    """The state of all runs, the outputs that nobody has drained, and the transitions that rules name.
+    """The state of all runs, the outputs that aren't drained yet, and the transitions that rules name.
 
     Args:
-        event_registry: What extensions add to the debugger's words.
+        event_registry: The custom events, summaries and checks of extensions.
     """
 
     def __init__(self, event_registry: EventTypeRegistry = EMPTY_REGISTRY) -> None:
@@ -167,12 +167,12 @@ class Transitions:
     def complete_halt_point(
         self, halt_point: HaltPoint, event: Event, opened: EventStatus, at: float
     ) -> HaltPoint:
-        """A halt point that was reached, with what its agent doesn't say.
+        """Complete a halt point that was reached with the fields that its agent doesn't send.
 
         Args:
-            halt_point: As the agent sent it.
-            event: Its event.
-            opened: What is known of that.
+            halt_point: The halt point as the agent sent it.
+            event: The halt point's event.
+            opened: The status of the event.
             at: Now, by the Core's clock.
         """
         is_begin = halt_point.side is EventSide.BEGIN
@@ -196,9 +196,9 @@ class Transitions:
         return outputs
 
     def lease(self, run: Run) -> LeaseGranted:
-        """What a run's agent may decide by itself, as things stand.
+        """The current lease of a run's agent.
 
-        The agent of a run that is to stop waits for that answer: its lease has the mode STEP.
+        The agent of a run that is to stop waits for the answer: its lease has the mode STEP.
         """
         breakpoints = tuple(
             breakpoint
@@ -232,12 +232,12 @@ class Transitions:
         """Answer the halt points that a rule chooses, in order, and change the run.
 
         Args:
-            status: The run's.
-            rule: Says which of the pending halt points are answered, and the mode afterwards.
+            status: The state of the run.
+            rule: Names the pending halt points to answer, and the mode afterwards.
             at: Now, by the Core's clock.
-            halt_point_id: The halt point that is meant, where one is.
+            halt_point_id: The named halt point, if any.
             decision: The answer.
-            target: Where the step halts; UNSET: where it did.
+            target: The step's target; UNSET: unchanged.
         """
         unasked = [id for id, point in status.pending.items() if point.approval is None]
         chosen: list[str] = []
@@ -273,11 +273,11 @@ class Transitions:
         self.update_header(status, rule, state, at, target=target)
 
     def record_check_run(self, run_id: str, check: CheckRun) -> list[Output]:
-        """Record that a person ran a command to see how a run came out.
+        """Record a person's command that checks a run's outcome.
 
         Args:
             run_id: The run, ended or not.
-            check: The command and what it came to.
+            check: The command and its outcome.
 
         Raises:
             CommandError: `unknown_run`.
@@ -288,7 +288,7 @@ class Transitions:
         return self.drain()
 
     def withdraw(self, run_id: str, halt_point_id: str, at: float) -> None:
-        """Record that a pending halt point no longer waits; nobody is sent an answer."""
+        """Record that a pending halt point no longer waits; the agent gets no answer."""
         self.emit(
             HaltPointAnswered(
                 run=run_id, halt_point=halt_point_id, answer=AnswerKind.WITHDRAWN, at=at
@@ -308,11 +308,11 @@ class Transitions:
         """Check and record the edit of a pending halt point.
 
         Args:
-            status: The run's.
+            status: The state of the run.
             current: The halt point.
-            edit: JSON text; None, or what the agent sent, takes the edit back.
-            sticky: Whether a prompt's messages are edited so in later ones, too.
-            is_agents: Whether the agent's own people made the edit.
+            edit: JSON text; None, or the agent's own data, removes the edit.
+            sticky: Whether the same messages of later prompts are edited, too.
+            is_agents: Whether people of the agent made the edit.
             guide: The message that the edit adds to a prompt, where it is a guide.
 
         Raises:
@@ -345,16 +345,16 @@ class Transitions:
         query_bytes: int = 0,
         target: StepTarget | UnsetType | None = UNSET,
     ) -> None:
-        """Bring the header up to date with the mode, the step's target and what is pending; a new mode
-        or target is a new lease.
+        """Update the header to the mode, the step's target and the pending halt points; a new mode or
+        target is a new lease.
 
         Args:
-            status: The run's.
+            status: The state of the run.
             rule: May name another mode.
-            state: What the agent does now; None: what it did.
-            at: Now, by the Core's clock; None where nothing is pending that wasn't, or no longer.
-            query_bytes: The size of a query or an answer that came.
-            target: Where the step halts, None at each halt point; UNSET: where it did.
+            state: The agent's activity now; None: unchanged.
+            at: Now, by the Core's clock; None where the set of pending halt points is unchanged.
+            query_bytes: The size of a query or an answer that arrived.
+            target: The step's target, None: each halt point; UNSET: unchanged.
         """
         before = status.run
         mode = rule.mode or before.mode

@@ -1,8 +1,8 @@
 """Discovery of the Core's URL and of the token that the Core requires.
 
 Imports nothing of the other packages.
-Begin reading in `core_lookup`: it looks at the caller's arguments, the environment, the runtime
-file of the server whose kernel this is, and the only running server of this user, in this order.
+Begin reading in `core_lookup`: it reads the caller's arguments, the environment, the runtime file of
+the Jupyter server of this kernel, and the only running server of this user, in this order.
 """
 
 from .addresses import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-#: The port that `agentstepper serve` takes agents on unless told otherwise.
+#: The default port on which `agentstepper serve` accepts agents.
 DEFAULT_PORT: Final = 8765
 
 _PORTS: Final = {"ws": 80, "wss": 443}
@@ -55,7 +55,7 @@ def make_chat_url(core_url: str, chat_id: str) -> str:
 
     Args:
         core_url: The Core's URL for agents or workers.
-        chat_id: What the chat's process calls its way in.
+        chat_id: The id of the chat at the Core.
     """
     return _replace_path(core_url.removesuffix("/worker"), f"chat/{chat_id}")
 

@@ -1,4 +1,4 @@
-"""The file by which a running Core tells of itself, beside Jupyter's own."""
+"""The file in which a running Core publishes its address, beside Jupyter's own runtime files."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class CoreInfo:
         pid: The id of the Core's process.
         url: The WebSocket URL for agents.
         ui_url: The WebSocket URL for UIs, where it has a port for them.
-        data_dir: The data folder, which keeps its tokens.
-        name: What a person calls it, for lists.
+        data_dir: The data folder, which has the Core's tokens.
+        name: The Core's name for people, in lists.
         base_url: The Jupyter server's base URL.
-        root_dir: The folder that server shows.
-        version: The version of this package there.
-        started: When it started, POSIX seconds.
-        certificate: The file with its TLS certificate; "" where it has none.
-        tokens: Its tokens, as its data folder keeps them. They don't stand in the file.
+        root_dir: The folder that this server shows.
+        version: The version of this package in the Core's process.
+        started: The time of the Core's start, in POSIX seconds.
+        certificate: The file with the Core's TLS certificate; "" where it has none.
+        tokens: The Core's tokens, from its data folder; the file doesn't have them.
     """
 
     pid: int
@@ -100,22 +100,22 @@ def write_core_info(
     started: float | None = None,
     certificate: str = "",
 ) -> Path:
-    """Tell programs of this user where this process's Core is; removed when the process exits.
+    """Publish this process's Core to programs of this user; the file is removed when the process exits.
 
     Args:
         url: The WebSocket URL for agents.
-        data_dir: The data folder, which keeps its tokens; None where it has none.
+        data_dir: The data folder, which has the Core's tokens; None: there is none.
         ui_url: The WebSocket URL for UIs.
-        name: What a person calls it, for lists.
+        name: The Core's name for people, in lists.
         base_url: The Jupyter server's base URL.
-        root_dir: The folder that server shows.
+        root_dir: The folder that this server shows.
         version: The version of this package.
-        pid: The process; this one where none is given.
-        started: When it started, POSIX seconds; now where none is given.
-        certificate: The file with its TLS certificate; "" where it has none.
+        pid: The id of the Core's process; None: this process.
+        started: The time of the Core's start, in POSIX seconds; None: now.
+        certificate: The file with the Core's TLS certificate; "" where it has none.
 
     Returns:
-        The file, readable by this user alone. `remove_core_info` takes it away earlier.
+        The file, readable by this user alone. `remove_core_info` removes it earlier.
     """
     content = CoreInfo(
         pid=os.getpid() if pid is None else pid,
@@ -146,7 +146,7 @@ def remove_core_info(path: Path) -> None:
 
 
 def _remove_own(path: Path, pid: int) -> None:
-    """Not in a forked child: the file speaks of the parent."""
+    """Remove this process's own file; in a forked child, the file belongs to the parent."""
     if pid == os.getpid():
         remove_core_info(path)
 

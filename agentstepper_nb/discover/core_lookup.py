@@ -41,14 +41,14 @@ _NO_CORE: Final = (
 
 
 def discover(url: str | None = None, token: str | None = None) -> CoreEndpoint:
-    """Find the Core, as agents reach it.
+    """Find the Core's endpoint for agents.
 
     Args:
-        url: Its address, where the caller knows it.
+        url: The Core's address, if the caller knows it.
         token: The agent token, where the caller knows it.
 
     Raises:
-        DiscoveryError: There is none, or there are several.
+        DiscoveryError: No Core runs, or several do.
     """
     chosen = url or os.environ.get(URL_VARIABLE)
     if chosen:
@@ -86,15 +86,15 @@ def find_own_core() -> CoreEndpoint | None:
 
 
 def find_worker_endpoint(url: str | None = None, token: str | None = None) -> CoreEndpoint:
-    """Where this process serves as a worker: what is given, else what the environment names, else the
-    one running Core that takes workers.
+    """Find the endpoint for this process as a worker: the given one, else that of the environment, else
+    the one running Core that accepts workers.
 
     Args:
-        url: Where the Core takes workers, or agents.
-        token: The worker token; that of the Core's data folder where there is none.
+        url: The Core's address for workers, or for agents.
+        token: The worker token; None: the one in the Core's data folder.
 
     Raises:
-        DiscoveryError: There is none, or there are several.
+        DiscoveryError: No Core accepts workers, or several do.
     """
     # Taken out of the environment: what a worker starts is no worker.
     inherited = os.environ.pop(WORKER_TOKEN_VARIABLE, None)
@@ -111,11 +111,11 @@ def find_runtime_endpoint(url: str | None = None, token: str | None = None) -> C
     """Find the endpoint for programs that control background agents: the URL and the control token.
 
     Args:
-        url: Where the Core takes them, or agents; else the Core that `discover` finds.
-        token: The control token; that of the Core's data folder where there is none.
+        url: The Core's address for these programs, or for agents; None: `discover` finds the Core.
+        token: The control token; None: the one in the Core's data folder.
 
     Raises:
-        DiscoveryError: There is none, or there are several.
+        DiscoveryError: No Core runs, or several do.
     """
     chosen = url or os.environ.get(URL_VARIABLE)
     if chosen:
@@ -128,10 +128,10 @@ def find_runtime_endpoint(url: str | None = None, token: str | None = None) -> C
 
 
 def find_running_core() -> CoreInfo | None:
-    """What the Core that `discover` finds says of itself; None where none runs, or none that says it.
+    """The announced info of the Core that `discover` finds; None: no Core runs, or none announces it.
 
     Raises:
-        DiscoveryError: There are several.
+        DiscoveryError: Several Cores run.
     """
     env_url = os.environ.get(URL_VARIABLE)
     if env_url:
@@ -217,11 +217,11 @@ def _list_cores() -> list[CoreInfo]:
 
 
 def _choose_server(servers: list[CoreInfo], none: str = "") -> CoreInfo:
-    """The server that is meant, among those that run.
+    """Choose the only running server.
 
     Args:
-        servers: Those.
-        none: What is said where there is none, in the place of what is said to agents.
+        servers: The running servers.
+        none: The error's text where none runs, in place of the text for agents.
     """
     if not servers:
         raise DiscoveryError(

@@ -20,7 +20,7 @@ def list_ancestors() -> Iterator[int]:
 
 
 def _parent(pid: int) -> int:
-    """The parent of a process; 0 where it can't be told."""
+    """The parent of a process; 0 where it is unknown."""
     if Path("/proc/self/stat").exists():
         try:
             # The name before may hold spaces and brackets; the state and the parent come after it.

@@ -19,10 +19,10 @@ def add_process_core(
     """Let this process find a Core of its own.
 
     Args:
-        url: Where it takes agents.
-        tokens: What it asks for.
-        ui_url: Where it takes UIs.
-        data_dir: Its data folder.
+        url: The Core's URL for agents.
+        tokens: The Core's tokens.
+        ui_url: The Core's URL for UIs.
+        data_dir: The Core's data folder.
         certificate: The file with its TLS certificate; "" where it has none.
     """
     core = CoreInfo(os.getpid(), url, ui_url, data_dir, certificate=certificate, tokens=tokens)
@@ -43,7 +43,7 @@ def list_process_cores() -> list[CoreInfo]:
 
 
 def _leave_to_parent() -> None:
-    """In a forked child: the Cores, and their tokens but the agent token, are the parent's."""
+    """Leave the Cores and their tokens, except agent tokens, to the parent process of a forked child."""
     global _lock
     _lock = threading.Lock()
     for url, core in list(_cores.items()):

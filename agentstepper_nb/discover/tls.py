@@ -33,7 +33,7 @@ def make_tls_context(url: str) -> ssl.SSLContext | None:
     the URL's host, and come from an authority of the system's or of AGENTSTEPPER_CA_FILE.
 
     Args:
-        url: Where the client connects.
+        url: The URL that the client connects to.
 
     Raises:
         DiscoveryError: A file of certificates can't be read.
@@ -54,10 +54,10 @@ def make_tls_context(url: str) -> ssl.SSLContext | None:
 
 
 def find_certificate(url: str) -> str:
-    """The file with the certificate of the Core at a URL; "" where no Core there tells one.
+    """The file with the certificate of the Core at a URL; "" where no Core there publishes one.
 
     Args:
-        url: Where that Core takes agents, workers, UIs or clients.
+        url: The Core's URL for agents, workers, UIs or clients.
     """
     if not url.startswith("wss://"):
         return ""

@@ -1,4 +1,4 @@
-"""The data folder, and the three tokens that it keeps, readable by this user alone."""
+"""The data folder, and its three tokens, readable by this user alone."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ AGENT_TOKEN_FILE: Final = "agent-token"
 CONTROL_TOKEN_FILE: Final = "control-token"
 WORKER_TOKEN_FILE: Final = "worker-token"
 _LOCK_FILE: Final = "tokens.lock"
-#: What may stand in a header: of a damaged file something else may come.
+#: The characters that a header allows: a damaged file may have others.
 _TOKEN_PATTERN: Final = re.compile(r"[!-~]+")
 
 
 class CoreTokens(NamedTuple):
-    """The tokens of one Core. Those that are not known are empty.
+    """The tokens of one Core; unknown tokens are empty.
 
     Args:
-        agent: What agents send: it lets them add runs, and control nothing.
-        control: What views and programs send that control agents.
-        worker: What workers send.
+        agent: The token of agents: it lets them add runs, and control nothing.
+        control: The token of views and of programs that control agents.
+        worker: The token of workers.
     """
 
     agent: str = ""
@@ -33,7 +33,7 @@ class CoreTokens(NamedTuple):
     worker: str = ""
 
 
-#: Of a Core whose tokens nobody told.
+#: The tokens of a Core whose tokens are unknown.
 NO_TOKENS: Final = CoreTokens()
 
 
@@ -43,11 +43,11 @@ def data_dir() -> Path:
 
 
 def load_core_tokens(folder: Path | None, configured_tokens: CoreTokens) -> CoreTokens:
-    """The tokens that a Core asks for. Each outlives restarts, so that everybody finds back.
+    """The tokens that a Core requires. They outlive restarts, so that all programs can reconnect.
 
     Args:
-        folder: The Core's data folder, which keeps them; None keeps them in memory.
-        configured_tokens: The tokens that a person chose; the empty ones are made.
+        folder: The Core's data folder, which stores the tokens; None: they are only in memory.
+        configured_tokens: The tokens that a person chose; empty ones are generated.
 
     Raises:
         ValueError: A token can't be sent, or two are the same.
@@ -81,7 +81,7 @@ def _check_characters(tokens: CoreTokens) -> None:
 
 
 def read_tokens(folder: Path) -> CoreTokens:
-    """The tokens that a data folder keeps."""
+    """Read the tokens of a data folder."""
     return CoreTokens(
         *(
             read_token(folder, each) or ""
@@ -98,12 +98,12 @@ def generate_token() -> str:
 def load_or_create_token(
     folder: Path | None = None, file: str = AGENT_TOKEN_FILE, configured_token: str = ""
 ) -> str:
-    """The token that a data folder keeps from now on: the given one, else its own, else a new one.
+    """Set and return a token of a data folder: the given one, else the stored one, else a new one.
 
     Args:
-        folder: The data folder; `data_dir()` where none is given.
-        file: Which: `AGENT_TOKEN_FILE`, `CONTROL_TOKEN_FILE` or `WORKER_TOKEN_FILE`.
-        configured_token: A token that replaces its own.
+        folder: The data folder; None: `data_dir()`.
+        file: The token's file: `AGENT_TOKEN_FILE`, `CONTROL_TOKEN_FILE` or `WORKER_TOKEN_FILE`.
+        configured_token: A token that replaces the stored one.
     """
     folder = data_dir() if folder is None else folder
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -120,11 +120,11 @@ def load_or_create_token(
 
 
 def read_token(folder: Path | None = None, file: str = AGENT_TOKEN_FILE) -> str | None:
-    """A token of a data folder, where it has one.
+    """Read a token of a data folder; None where the folder has none.
 
     Args:
-        folder: The data folder; `data_dir()` where none is given.
-        file: Which: `AGENT_TOKEN_FILE`, `CONTROL_TOKEN_FILE` or `WORKER_TOKEN_FILE`.
+        folder: The data folder; None: `data_dir()`.
+        file: The token's file: `AGENT_TOKEN_FILE`, `CONTROL_TOKEN_FILE` or `WORKER_TOKEN_FILE`.
     """
     try:
         token = ((data_dir() if folder is None else folder) / file).read_text().strip()

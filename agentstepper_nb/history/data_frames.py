@@ -23,8 +23,8 @@ from ..protocol.run_queries import SearchHit
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: Columns that hold moments, whole numbers, truths, or what is measured in fractions. Where some are
-#: missing they are empty.
+#: Columns of times, integers, booleans, and fractional numbers. Missing values are empty cells of that
+#: type.
 _TIME_COLUMNS: Final = ("started_at", "ended_at", "at")
 _INTEGER_COLUMNS: Final = (
     *("rows", "commits", "exit_code", "pid", "seq", "depth", "size", "files", "added", "removed"),
@@ -205,7 +205,7 @@ def _failure(failure: Failure | None) -> str | None:
 
 
 def _tokens(usage: Usage | None) -> int | None:
-    """Those asked with and those answered with, together."""
+    """Add the input and output tokens; None if neither is known."""
     details = (usage.input_tokens, usage.output_tokens) if usage else ()
     counts = [count for count in details if count is not None]
     return sum(counts) if counts else None

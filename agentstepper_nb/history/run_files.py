@@ -47,7 +47,7 @@ def encode_run(history: RunHistory, format: str) -> bytes:
 
 
 def write_run_file(history: RunHistory, path: Path, format: str, *, force: bool = False) -> None:
-    """Write a run's file, whole or not at all.
+    """Write a run's file atomically.
 
     Args:
         history: The run.

@@ -25,9 +25,9 @@ from .runs_folder import Folder, resolve_folder
 from .stored_run import StoredRun
 from .thread_call import run_on_thread
 
-#: Seconds that a Core has to take a run in.
+#: Seconds that a Core may take to import a run.
 _IMPORT_TIMEOUT_S: Final = 120.0
-#: Bytes of a message around what it carries.
+#: Bytes of a message besides its content.
 _ENVELOPE_BYTES: Final = 1000
 
 

@@ -17,7 +17,7 @@ from .thread_call import run_on_thread
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: What this process is while it holds a folder that nobody else has.
+#: The name under which this process locks a folder that no Core has.
 _LOCK_OWNER = "agentstepper_nb.history"
 
 

@@ -1,4 +1,4 @@
-"""The folder that keeps the runs, opened to read."""
+"""The folder that stores the runs, opened for reading."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Folder = str | PathLike[str] | None
 
 
 def resolve_folder(folder: Folder) -> Path:
-    """The folder that is meant; `data_dir()` where none is given."""
+    """Return the given folder, or `data_dir()` if none is given."""
     return data_dir() if folder is None else Path(folder).expanduser()
 
 
 def find_folder_of_core(url: str) -> str | None:
-    """The folder of the runs of a Core that this user's programs find; None: it isn't known.
+    """Find the data folder of a Core that this user's programs can discover; None if unknown.
 
     Args:
-        url: Where the Core takes agents.
+        url: The Core's address for agents.
     """
     for each in (*list_process_cores(), *list_announced_cores()):
         if each.url == url and each.data_dir and (Path(each.data_dir) / STORE_FILE).exists():
@@ -36,10 +36,10 @@ def find_folder_of_core(url: str) -> str | None:
 
 @contextmanager
 def open_folder(folder: Path) -> Iterator[StoreReader]:
-    """Read a folder's store, beside a Core that writes it or without one.
+    """Read a folder's store, while a Core writes it or not.
 
     Raises:
-        StoreError: There is none, or it can't be read.
+        StoreError: The folder has no store, or the store can't be read.
     """
     path = folder / STORE_FILE
     if not path.exists():
@@ -55,12 +55,12 @@ def open_folder(folder: Path) -> Iterator[StoreReader]:
 
 
 def choose_run(runs: Sequence[Run], id_or_name: str) -> Run:
-    """The run that is meant.
+    """Find the run that a person names.
 
     Args:
         runs: All runs, oldest first.
-        id_or_name: An id, a name or a program's name (of several runs the newest), or how one id alone
-            begins.
+        id_or_name: An id, a name or a program's name (of several runs the newest), or the beginning of
+            exactly one id.
 
     Raises:
         CommandError: `unknown_run`: there is none, or several ids begin so.

@@ -129,7 +129,7 @@ def get_path(request: Request) -> str:
 
 
 def get_bearer_token(request: Request) -> str:
-    """The token that a request's header carries; "" where there is none."""
+    """The token in a request's header; "" if there is none."""
     for header in request.headers.get_all("Authorization"):
         if header.startswith("Bearer "):
             return header.removeprefix("Bearer ")

@@ -80,7 +80,7 @@ class AgentConnection:
             session.on_closed()
 
     def on_core_closing(self) -> None:
-        """All runs go on with the next Core."""
+        """Do nothing: all runs resume with the next Core."""
 
     def on_core_closed(self) -> None:
         """Acknowledge the recorded messages of each run, and close the connection."""
@@ -89,7 +89,7 @@ class AgentConnection:
         self._connection.close(1001, "The Core is stopping.")
 
     def _session_key(self, run: str | None) -> str | None:
-        """The key of the session of a run that a message names; None is the first's."""
+        """Find the key of the session for the run that a message names; None is the first run's."""
         return run if self._first.is_shared and run != self._first.greeted_run else None
 
     def _new_session(self, run: str | None) -> AgentPeerSessionV2:

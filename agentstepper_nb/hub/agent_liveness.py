@@ -25,7 +25,7 @@ FindProcess = Callable[[int], ProcessInfo | None]
 
 
 class DetachableRuns(Protocol):
-    """The runs that agents may be away of, and how they end."""
+    """The runs whose agents may be disconnected, and the ways to end them."""
 
     log: logging.Logger
     debugger: Debugger
@@ -156,7 +156,7 @@ class AgentLiveness:
             self._start_timer()
 
     def on_agent_reconnected(self, run: str) -> None:
-        """An agent is there again."""
+        """Handle an agent's reconnection."""
         self._away_since.pop(run, None)
 
     def on_run_ending(self, run: Run, *, is_reported: bool) -> int | None:
@@ -247,7 +247,7 @@ class AgentLiveness:
         return AgentProcess(run.pid or 0, run.host or "", credentials.boot if credentials else "")
 
     def _forget_expired(self) -> None:
-        """The number of a process that ended long ago may be another's by now."""
+        """Forget processes that ended long ago: their pids may be reused."""
         old = self._hub.clock() - _EXIT_CODE_TTL_S
         self._exit_codes = {
             agent_process: exit_info

@@ -176,7 +176,7 @@ class AcknowledgementTimer:
 
 
 def count_content_bytes(message: object) -> int:
-    """The bytes of a message's contents, however few of them have travelled."""
+    """Count the bytes of a message's contents after decoding, which may be more than were sent."""
     if isinstance(message, v2.HaltPointReached) and message.data is not UNSET:
         return memoryview(message.data).nbytes
     return 0
@@ -201,7 +201,7 @@ def encode_lease(lease: LeaseGranted, epoch: int) -> v2.LeaseMessage:
 
 
 def decode_event(message: v2.EventBegun, run: str) -> Event:
-    """An event that begins."""
+    """Convert the message of an event's begin."""
     return Event(
         id=message.id,
         run=run,

@@ -48,7 +48,7 @@ _EDIT_CHECK: Final = QuestionKind(
 _INSPECTION: Final = QuestionKind("inspection_refused", 20.0)
 #: The clients of vendors wait as long for a model.
 _SAMPLE: Final = QuestionKind("resample_refused", 600.0)
-#: What kind of question an answer is of.
+#: The kind of question that each type of answer belongs to.
 _KINDS: Final[dict[type[_Answer], QuestionKind]] = {
     EditChecked: _EDIT_CHECK,
     HaltPointInspected: _INSPECTION,
@@ -58,12 +58,12 @@ _NO_REASON: Final = "The agent gave no reason. Look at its log."
 
 
 class AgentQuestions:
-    """The questions to one agent, on one connection.
+    """The Core's open requests to one agent, on one connection.
 
     Args:
-        new_id: Gives a new id.
-        send: Sends the agent a question.
-        timeout_s: Seconds to wait for each answer; None: as the kind of the question says.
+        new_id: Makes a new id.
+        send: Sends the agent a request.
+        timeout_s: Seconds to wait for each answer; None: the default of the request's kind.
     """
 
     def __init__(
@@ -81,34 +81,34 @@ class AgentQuestions:
         self.can_sample = False
 
     def on_hello(self, hello: Hello) -> None:
-        """The agent said what it answers."""
+        """Note which requests the agent supports."""
         self.can_check_edits = hello.can_check_edits
         self.can_inspect = hello.inspects is True
         self.can_sample = hello.samples is True
 
     async def check_edit(self, halt_point: str, edit: str) -> None:
-        """Ask the agent whether it takes an edit.
+        """Ask the agent whether an edit is valid.
 
         Args:
-            halt_point: The halt point, which waits.
+            halt_point: The id of the pending halt point.
             edit: JSON text.
 
         Raises:
-            ProtocolError: `invalid_edit`: it doesn't, or didn't say.
+            ProtocolError: `invalid_edit`: the agent rejects the edit, or didn't answer.
         """
         id, data = self._new_id(), Raw(edit.encode())
         question = CheckEdit(check=id, halt_point=halt_point, data=data)
         await self._ask(_EDIT_CHECK, id, question)
 
     async def inspect(self, halt_point: str, what: InspectionRequest) -> InspectionResult:
-        """Ask the agent about its stack.
+        """Ask the agent for its stack.
 
         Args:
-            halt_point: The halt point, which waits.
-            what: What is asked.
+            halt_point: The id of the pending halt point.
+            what: The inspection to make.
 
         Raises:
-            ProtocolError: `inspection_refused`: it refuses, or didn't answer.
+            ProtocolError: `inspection_refused`: the agent refuses, or didn't answer.
         """
         id = self._new_id()
         question = InspectHaltPoint(request=id, halt_point=halt_point, what=what)
@@ -120,12 +120,12 @@ class AgentQuestions:
     async def sample(
         self, halt_point: str, edit: str | None, *, is_dry: bool = False
     ) -> SampleMade:
-        """Have a query asked again.
+        """Ask the agent to send a query again.
 
         Args:
-            halt_point: Its halt point, which waits.
-            edit: JSON text: the request as it was edited at the query's begin; None: it wasn't.
-            is_dry: Whether to ask only how often this can be done.
+            halt_point: The id of the query's pending halt point.
+            edit: JSON text: the request as edited at the query's begin; None: not edited.
+            is_dry: Whether to ask only how often the query can be sent again.
 
         Raises:
             ProtocolError: `resample_refused`: the agent refuses, or didn't answer.
@@ -148,7 +148,7 @@ class AgentQuestions:
             del self._open[id]
 
     def resolve(self, answer: _Answer) -> None:
-        """The agent answered; nobody may wait for it any more."""
+        """Handle an agent's answer. An answer that has no open request is ignored."""
         id = answer.check if isinstance(answer, EditChecked) else answer.request
         kind, answered = self._open.get(id, (None, None))
         if answered is None or answered.done() or kind is not _KINDS[type(answer)]:
@@ -159,7 +159,7 @@ class AgentQuestions:
             answered.set_exception(ProtocolError(kind.code, answer.refusal or _NO_REASON))
 
     def end(self) -> None:
-        """The agent is gone."""
+        """Fail the open requests: the agent is gone."""
         for kind, answered in self._open.values():
             if not answered.done():
                 answered.set_exception(ProtocolError(kind.code, kind.lost))

@@ -24,7 +24,7 @@ from ..store.base import RowPage
 from . import pagination
 from .run_service import RunService
 
-#: Rows, and commits, from the run's start and as many from its end; what is between is left out.
+#: The rows and commits sent from the run's start, and from its end; those between are left out.
 MAX_END_ROWS: Final = 250
 #: Files of all commits together.
 _MAX_FILES: Final = 2000
@@ -37,10 +37,10 @@ Item = TypeVar("Item")
 
 
 async def make_timeline(hub: RunService, run: str) -> Timeline:
-    """Make it, of what was recorded so far. Errors as `pagination.read_opened_run`.
+    """Make the timeline of what is recorded so far. Raises as `pagination.read_opened_run`.
 
     Args:
-        hub: Where.
+        hub: The Core's service.
         run: The run's id.
     """
     last = hub.run(run).rows

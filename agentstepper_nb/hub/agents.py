@@ -1,4 +1,4 @@
-"""What agents of both versions share, as the hub meets them."""
+"""The base class of agent sessions of both protocol versions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .run_service import RunService
 
 
 class AgentPeerSession(ABC):
-    """One agent, whatever its version, on its connection."""
+    """The session of one agent, of either version, on its connection."""
 
     def __init__(self, hub: RunService, connection: Connection) -> None:
         self.hub = hub
@@ -22,14 +22,14 @@ class AgentPeerSession(ABC):
         self.run: str | None = None  # the live run it speaks for
 
     def receive_binary(self) -> None:
-        """A binary frame came: refused, and the connection goes on."""
+        """Refuse a binary frame; the connection stays open."""
         self._refuse(
             ProtocolError("binary_frame", "The message came as a binary frame. Send text frames."),
             None,
         )
 
     def on_closed(self) -> None:
-        """The connection is gone."""
+        """Handle the connection's end."""
         run, self.run = self.run, None
         if run is not None and not self.hub.closing:
             self.hub.unregister_agent(run)
@@ -39,8 +39,8 @@ class AgentPeerSession(ABC):
         """Answer a message with an error.
 
         Args:
-            error: What it raised.
-            text: The message; None where it was no text.
+            error: The error.
+            text: The message; None if it wasn't text.
         """
         refused = make_error_reply(error)
         if refused.is_internal:
@@ -54,7 +54,7 @@ class AgentPeerSession(ABC):
         self._send_error(refused.code, refused.message, text)
 
     def on_replaced(self) -> None:
-        """The agent has opened another connection for its run."""
+        """Detach this connection: the agent has opened another one for its run."""
         raise NotImplementedError("An agent of protocol version 1 can't reconnect to its run.")
 
     @abstractmethod
@@ -63,7 +63,7 @@ class AgentPeerSession(ABC):
 
     @abstractmethod
     def send_lease(self, lease: LeaseGranted) -> None:
-        """Tell it what it may decide by itself from now on."""
+        """Send the agent the decisions that it may make by itself from now on."""
 
     @abstractmethod
     def _send_error(self, code: str, message: str, text: str | None) -> None: ...

@@ -21,10 +21,10 @@ from .run_service import RunService
 
 #: Characters of a program's name.
 _MAX_NAME_CHARS: Final = 1000
-#: How every message of the original's client begins.
+#: The begin of every message of the original AgentStepper's client.
 _OF_THE_ORIGINAL: Final = re.compile(r'\s*\{\s*"message"\s*:\s*"(event|breakpoint|commit)"')
 #: The close code of every connection that the Core ends. The original's client takes 1000 and 1001 for
-#: the usual end, and then goes on waiting for its answer for ever; 1011 raises in it.
+#: a normal end, and then waits for its answer forever; 1011 raises in the client.
 _CLOSED: Final = 1011
 
 
@@ -38,7 +38,7 @@ class AgentPeerSessionV1(AgentPeerSession):
         self._is_over = False  # the Core has closed the connection
 
     def reply(self, halt_point: HaltPoint, answer: AnswerKind) -> None:
-        """Send the halt point back: as it came, or with its edit."""
+        """Send the halt point back: unchanged, or with its edit."""
         received_text = self._waiting.pop(halt_point.id)
         if halt_point.edit is None:
             self.connection.send(received_text)
@@ -58,7 +58,7 @@ class AgentPeerSessionV1(AgentPeerSession):
         """Send nothing: version 1 has no lease, so that each halt point waits for the Core's answer."""
 
     def receive(self, text: str) -> None:
-        """A text frame came."""
+        """Handle a text frame."""
         if not (self.hub.closing or self._is_over):
             try:
                 self._receive(text)
@@ -66,7 +66,7 @@ class AgentPeerSessionV1(AgentPeerSession):
                 self._refuse(error, text)
 
     def on_closed(self) -> None:
-        """The connection is gone."""
+        """Handle the connection's end."""
         self.hub.unregister_connection(self)
         super().on_closed()
 
@@ -159,10 +159,11 @@ class AgentPeerSessionV1(AgentPeerSession):
         self.hub.perform(outputs)
 
     def _send_error(self, code: str, message: str, text: str | None) -> None:
-        """Send an error to an agent that can take one; close the connection of any other.
+        """Send an error to an agent that can read errors; close the connection of any other.
 
-        The original's client reads halt points alone. Anything else ends its reading thread, so that
-        its next halt point waits for ever: only what the original can't have sent is answered.
+        The original's client can read halt points only. Any other message ends its reading thread, and
+        its next halt point waits forever. So an error is sent only if the original can't have sent the
+        message.
         """
         if self._waiting or (text is not None and _OF_THE_ORIGINAL.match(text)):
             self._close_with_error(code, message)
@@ -180,7 +181,7 @@ class AgentPeerSessionV1(AgentPeerSession):
         self.connection.close(_CLOSED, f"{code}: {message}")
 
     def on_core_closing(self) -> None:
-        """An agent of version 1 can't come back: its run ends."""
+        """End the run: an agent of version 1 can't reconnect."""
         run, self.run = self.run, None
         if run is not None:
             self.hub.unregister_agent(run)

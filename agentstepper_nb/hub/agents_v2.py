@@ -35,14 +35,14 @@ _ENDS_WITH_BYE: Final = "A run of protocol version 2 ends with the message bye. 
 
 
 class AgentPeerSessionV2(AgentPeerSession):
-    """One run on a connection of an agent of version 2, which opens the run or goes on with it.
+    """The session of one run on a connection of a version 2 agent, which opens or resumes the run.
 
     Args:
-        hub: Whose agent it is.
-        connection: The agent's.
-        rights: What its token lets it do.
-        name: The run, as messages name it; None: they don't.
-        close: Closes the connection by a code and a reason; False where other runs share it.
+        hub: The Core's service.
+        connection: The agent's connection.
+        rights: The rights of the agent's token.
+        name: The run that messages of this session name; None: they name none.
+        close: Closes the connection with a code and a reason; returns False if other runs share it.
     """
 
     def __init__(
@@ -80,12 +80,12 @@ class AgentPeerSessionV2(AgentPeerSession):
         self._questions = AgentQuestions(hub.new_id, self._send)
 
     def on_closed(self) -> None:
-        """The connection is gone."""
+        """Handle the connection's end."""
         self._release()
         super().on_closed()
 
     def on_replaced(self) -> None:
-        """The agent has opened another connection for its run: nobody is at this one's other end."""
+        """Detach this connection: the agent has opened another one for its run."""
         self.run = None
         self._is_over = True
         self._release()
@@ -108,14 +108,14 @@ class AgentPeerSessionV2(AgentPeerSession):
             self._send(agent_messages.encode_lease(lease, self._epoch))
 
     def on_core_closed(self) -> None:
-        """Acknowledge what is kept."""
+        """Acknowledge the recorded messages."""
         self._acknowledgements.flush()
         self._release()
 
     # ---- messages -----------------------------------------------------------------------------------
 
     def receive_message(self, envelope: Envelope, text: str) -> None:
-        """A message came whose envelope was read."""
+        """Handle a message whose envelope is decoded."""
         if self.is_disconnected:
             return
         try:
@@ -131,7 +131,7 @@ class AgentPeerSessionV2(AgentPeerSession):
             self._turns.process(text, partial(self._dispatch, envelope, message, text))
 
     def receive_unreadable(self, text: str, error: ProtocolError) -> None:
-        """A message came that can't be read, or whose envelope can't."""
+        """Handle a message whose envelope or body can't be decoded."""
         self._turns.process(text, partial(self._accept_unreadable, text, error))
 
     def _accept_unreadable(self, text: str, error: ProtocolError) -> None:
@@ -161,7 +161,7 @@ class AgentPeerSessionV2(AgentPeerSession):
                 self._record(run, outputs, size)
 
     def _dispatch_without_run(self, n: int, message: object, id: str | None, text: str) -> None:
-        """Do what a message asks for that is about no run, or that opens one."""
+        """Process a message that concerns no run, or that opens one."""
         if isinstance(message, program_requests.ProgramRequest):
             self._run_task(partial(self._answer, message, id), text)
         elif isinstance(message, v2.Hello):
@@ -174,12 +174,12 @@ class AgentPeerSessionV2(AgentPeerSession):
             )
 
     def _reset_connection(self, error: ProtocolError) -> None:
-        """The two sides don't remember the same: the agent sends what isn't kept on a new connection."""
+        """Close the connection because the two sides' content caches differ; the agent then resends."""
         self.hub.log.warning("an agent's connection is closed: %s", error.message)
         self.close(1003, "unknown_content: send the content again on a new connection.")
 
     def _record(self, run: str, outputs: list[Output], size: int) -> None:
-        """Perform what a message brought, and record with it that the message was received."""
+        """Perform a message's outputs, and record with them that the message was received."""
         n = self._sequence.last_received
         received = self.hub.debugger.record_received(run, n)
         acknowledge = partial(self._acknowledgements.acknowledge, n, size)
@@ -215,7 +215,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         return self._execute_other(run, message, id, text)
 
     def _execute_other(self, run: str, message: object, id: str | None, text: str) -> list[Output]:
-        """Carry out a message that is about neither an event nor a halt point."""
+        """Execute a message that concerns neither an event nor a halt point."""
         match message:
             case v2.CommitMade():
                 commit = agent_messages.decode_commit(message, run)
@@ -295,7 +295,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         return outputs
 
     def _resume_run(self, hello: v2.Hello, n: int, run: Run) -> list[Output]:
-        """Take the place of the connection before."""
+        """Take over the run from its earlier connection."""
         last_received = self.hub.debugger.last_received(run.id)
         failure = None
         if hello.acknowledged > last_received:
@@ -316,7 +316,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         return outputs
 
     async def _resend_answers(self) -> None:
-        """Answer what was answered while the agent was away, or just before it left."""
+        """Send the answers made while the agent was disconnected, or just before it left."""
         for id in list(self._unsent_answers):
             await self._answer_from_store(id)
         await self._caught_up.wait()
@@ -327,7 +327,7 @@ class AgentPeerSessionV2(AgentPeerSession):
                 self._send(v2.AnswerMessage(halt_point=id, answer=ResumeAnswer()))
 
     async def _answer_from_store(self, id: str) -> bool:
-        """Send the answer that is kept of a halt point; False where the run has no such halt point."""
+        """Send a halt point's stored answer; False if the run has no such halt point."""
         if self.run is None:
             return True
         found = await self.hub.store.message(self.run, id)
@@ -341,7 +341,7 @@ class AgentPeerSessionV2(AgentPeerSession):
     # ---- what takes its time ------------------------------------------------------------------------
 
     async def _send_timeline(self, run: str, id: str | None) -> None:
-        """Answer with all that the agent sent before it asked."""
+        """Answer with the timeline of all that the agent sent before this request."""
         await self.hub.wait_recorded()
         self._send(await make_timeline(self.hub, run), id)
 
@@ -349,7 +349,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         self._send(await program_requests.answer_request(self.hub, question, self._rights), id)
 
     async def _replay_history(self, run: str) -> None:
-        """Read what the run's checks and breakpoints saw, and go on with what came meanwhile."""
+        """Replay the run's history to its checks and breakpoints, then process the held messages."""
         history = None
         try:
             history = await self.hub.history(run)

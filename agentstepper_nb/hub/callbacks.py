@@ -1,4 +1,4 @@
-"""What calls back, awaited."""
+"""Awaits a callback."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ async def wait_for_callback(register: Callable[[Callable[[], None]], None]) -> N
     """Wait until a callback is called.
 
     Args:
-        register: Takes the callback, on this loop.
+        register: Registers the callback. The callback must be called on this event loop.
     """
     done = asyncio.Event()
     register(done.set)

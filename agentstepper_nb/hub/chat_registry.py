@@ -1,7 +1,7 @@
-"""The chats that processes serve through a Core, and the clients that come to them from outside.
+"""The chats that processes serve through a Core, and the clients that connect to the chats.
 
-The Core knows neither sessions nor tokens: it hands on what a client asks, with the client's token, and
-the chat's process checks that each time.
+The Core knows neither the chat's sessions nor its tokens: the Core forwards each client's requests with
+the client's token, and the chat's process checks the token each time.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .connection import Connection
 from .rpc_sessions import RpcPeerSession
 from .workers import Workers
 
-#: Who may be asked about at once, of one chat.
+#: The most pending admissions of one chat.
 MAX_PENDING_ADMISSIONS: Final = 16
-#: Seconds that a chat's process has to say whether a client may come in.
+#: Seconds that a chat's process has to admit or refuse a client.
 _ADMIT_TIMEOUT_S: Final = 10.0
 _CLIENT_GONE: Final = "The client has disconnected."
 _UNKNOWN_CHAT: Final = (
@@ -38,13 +38,13 @@ _LOST: Final = (
 
 
 class ClientLimits(NamedTuple):
-    """How much clients may ask of one chat: together less than a connection may."""
+    """The limits of one chat's clients: together below a connection's own limits."""
 
     #: Clients of one chat.
     max_clients: int = 30
-    #: Requests that each may have open.
+    #: Open requests of each client.
     max_open_requests: int = 32
-    #: Bytes of what a client asks with.
+    #: Bytes of one request.
     max_request_bytes: int = 16 * 1024 * 1024
 
 
@@ -52,11 +52,11 @@ class ChatRegistry:
     """All chats of one Core. Used on the Core's event loop.
 
     Args:
-        workers: The Core's workers: chats' processes are among them.
-        log: Gets what was refused.
+        workers: The Core's workers, which include the chats' processes.
+        log: Receives the refusals.
 
     Attributes:
-        limits: How much clients that come from now on may ask.
+        limits: The limits of clients that connect from now on.
     """
 
     def __init__(self, workers: Workers, log: logging.Logger) -> None:
@@ -65,19 +65,19 @@ class ChatRegistry:
         self._log = log
         self._clients: set[RpcPeerSession] = set()
         self._clients_of_chat: Counter[str] = Counter()
-        #: Those that a chat's process is asked about just now: nobody knows yet who they are.
+        #: The number of clients per chat whose admission the chat's process hasn't decided yet.
         self._pending_admissions: Counter[str] = Counter()
 
     async def admit(self, id: str, token: str) -> None:
-        """Ask a chat's process whether a client may come in.
+        """Ask a chat's process whether a client is admitted.
 
         Args:
-            id: What the chat's address ends with.
-            token: The client's.
+            id: The chat's id, which ends the chat's address.
+            token: The client's chat token.
 
         Raises:
             CommandError: `unknown_service`: there is no such chat; `invalid_token`; `too_many`;
-                `worker_lost`: its process doesn't answer.
+                `worker_lost`: the chat's process doesn't answer.
         """
         chat = ForwardedChatService(self._workers, id, token, self.limits)
         limit = self.limits.max_clients
@@ -103,12 +103,12 @@ class ChatRegistry:
             self._pending_admissions += Counter()  # forgets those with none
 
     def connect(self, connection: Connection, id: str, token: str) -> RpcPeerSession:
-        """A client connected.
+        """Open the session of a client that connected.
 
         Args:
-            connection: Its socket.
-            id: What the chat's address ends with.
-            token: The client's.
+            connection: The client's socket.
+            id: The chat's id, which ends the chat's address.
+            token: The client's chat token.
         """
         session = RpcPeerSession(
             connection,
@@ -133,13 +133,13 @@ class ChatRegistry:
 
 
 class ForwardedChatService:
-    """A chat, as one client asks it; see `rpc.session.RpcService`.
+    """A chat's service for one client; see `rpc.session.RpcService`.
 
     Args:
         workers: The Core's workers.
-        id: What the chat's address ends with.
-        token: The client's.
-        limits: How much it may ask.
+        id: The chat's id, which ends the chat's address.
+        token: The client's chat token.
+        limits: The client's limits.
     """
 
     def __init__(self, workers: Workers, id: str, token: str, limits: ClientLimits) -> None:
@@ -162,11 +162,11 @@ class ForwardedChatService:
                     yield item
 
     async def close(self) -> None:
-        """The Core ends."""
+        """Do nothing at the Core's end."""
 
     @contextmanager
     def _forward(self, params: Raw) -> Iterator[tuple[RpcSession, ForwardedRequest]]:
-        """Where to ask and what, within the bounds."""
+        """Yield the session and the request to forward, within the client's limits."""
         rpc_session = self._workers.find(self._service)
         if rpc_session is None:
             raise CommandError("unknown_service", _UNKNOWN_CHAT)

@@ -34,17 +34,17 @@ class CodingRoots:
         self._roots = roots
 
     def allow(self, path: str, field: str | None = None) -> Path:
-        """The folder that a path names, where the coding agent may work in it, with all links resolved.
+        """Resolve a workspace folder that the coding agent may work in, following all links.
 
         Reads the file system.
 
         Args:
             path: The path.
-            field: What of the request it is, where that is to be told.
+            field: The name of the request's field, for error messages; None: don't name one.
 
         Raises:
-            CommandError: `outside_roots`: it lies in none of the roots.
-            ProtocolError: `invalid_message`: it is no folder.
+            CommandError: `outside_roots`: the path lies in none of the roots.
+            ProtocolError: `invalid_message`: the path isn't a folder.
         """
         folder = self.resolve_inside(path, field)
         if not folder.is_dir():
@@ -66,18 +66,18 @@ class CodingRoots:
     def resolve_inside(
         self, path: str, field: str | None = None, extra_roots: Sequence[str] = ()
     ) -> Path:
-        """What a path names that lies in one of the roots, with all links resolved.
+        """Resolve a path that must lie in one of the roots, following all links.
 
         Reads the file system.
 
         Args:
             path: The path.
-            field: What of the request it is, where that is to be told.
+            field: The name of the request's field, for error messages; None: don't name one.
             extra_roots: Further roots.
 
         Raises:
-            CommandError: `outside_roots`: it lies in none of them.
-            ProtocolError: `invalid_message`: the system knows no such path.
+            CommandError: `outside_roots`: the path lies in none of the roots.
+            ProtocolError: `invalid_message`: the path doesn't exist.
         """
         try:
             roots = [Path(root).expanduser().resolve() for root in (*self._roots, *extra_roots)]
@@ -101,7 +101,7 @@ def _name(field: str | None) -> str:
     return field or "workspacePath"
 
 
-#: The background agent whose config has the settings.
+#: The moniker of the coding agent, whose config has the settings.
 _MONIKER: Final = "coding"
 _NONE: Final = CodingSettings()
 _PATHS: Final = ("readable", "writable")
@@ -109,13 +109,13 @@ _CONFIG: Final = "payload.config."
 
 
 class CodingRequestPolicy:
-    """Fills in what a request leaves out, and refuses what it may not set.
+    """Adds default settings to coding requests, and refuses settings beyond the server's limits.
 
     Args:
-        roots: The folders that workspaces, and what else sessions reach, may lie in.
-        defaults: What holds where a request leaves a setting out. It is the server's, and not limited.
-        limits: How far a request may go: a number is the most, false forbids true, a mode is the widest,
-            folders are further roots, and of the others the value is the only one.
+        roots: The folders that workspaces, and other paths of sessions, must lie in.
+        defaults: The server's values of settings that a request omits. The limits don't apply to them.
+        limits: The limit of each setting: a number is the most, false forbids true, a mode is the
+            widest, folders are further roots, and any other value is the only one.
     """
 
     def __init__(
@@ -128,18 +128,18 @@ class CodingRequestPolicy:
     def allow(
         self, requested: CodingSettings, *, has_control: bool = False, path: str = ""
     ) -> dict[str, Any]:
-        """The settings that hold for a request, by name. Reads the file system.
+        """Return a request's effective settings by name. Reads the file system.
 
         Args:
-            requested: What the request sets.
-            has_control: Whether the request brings the control token.
-            path: Where the settings stand in the request, for errors: a field and a dot; empty: they are
-                a request over HTTP.
+            requested: The settings in the request.
+            has_control: Whether the request carries the control token.
+            path: The location of the settings in the request, for errors: a field and a dot; empty: a
+                request over HTTP.
 
         Raises:
             CommandError: `outside_limits`: a setting goes beyond the server's limits; `outside_roots`:
                 a folder lies in none of the roots; `needs_control_token`.
-            ProtocolError: `invalid_message`: a folder is none.
+            ProtocolError: `invalid_message`: a path isn't a folder.
         """
         settings = select_given_settings(requested)
         if not has_control:
@@ -152,14 +152,14 @@ class CodingRequestPolicy:
         return self._limit_defaults() | self._defaults | settings
 
     def check_agent(self, agent: CreateAgentPayload) -> CreateAgentPayload:
-        """A background agent to be created, where it is a coding agent with its workspace and settings
-        allowed.
+        """Check a new background agent, and replace a coding agent's workspace and settings by the
+        allowed ones. Other agents pass unchanged.
 
-        A config without a workspace is refused by the worker, which knows what else it must say. Errors
-        as `allow` and `CodingRoots.allow`.
+        A config without a workspace is refused by the worker, which can report all its errors. Raises
+        also as `allow` and `CodingRoots.allow`.
 
         Raises:
-            ProtocolError: `invalid_message`: a setting is not of its type, or out of its bounds.
+            ProtocolError: `invalid_message`: a setting has the wrong type, or is out of its bounds.
         """
         config: Any = agent.config
         if agent.moniker != _MONIKER or not isinstance(config, dict):
@@ -192,7 +192,7 @@ class CodingRequestPolicy:
 
 
 def _refuse_full_access(settings: dict[str, Any], path: str) -> None:
-    """Refuse what takes the sandbox away: approvals don't protect the control token then."""
+    """Refuse settings that remove the sandbox: then approvals don't protect the control token."""
     for name, value in (("sandbox_mode", FULL_ACCESS), ("sandbox", NO_SANDBOX)):
         if settings.get(name) == value:
             field = _field(name, path)
@@ -202,7 +202,7 @@ def _refuse_full_access(settings: dict[str, Any], path: str) -> None:
 
 
 def _field(name: str, path: str) -> str:
-    """What a setting is called where a request has it."""
+    """The name of a setting in a request."""
     return path + name if path else WIRE_NAMES[name]
 
 

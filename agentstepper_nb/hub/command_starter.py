@@ -32,23 +32,25 @@ from ..protocol.text_escaping import escape_to_one_line
 START_TIMEOUT_S: Final = 60.0
 #: Bytes of a program's output that are read where it ended early.
 _MAX_TAIL_BYTES: Final = 2000
-#: Where `agentstepper run` finds the recorded run.
+#: The environment variable by which `agentstepper run` finds the recorded run.
 _RUNS_FOLDER_VARIABLE: Final = "AGENTSTEPPER_RUNS_FOLDER"
-#: What such a program isn't to inherit of whoever started the Core.
+#: The environment variables that a started program must not inherit from the Core.
 _NOT_INHERITED: Final = frozenset(
     (CONTROL_TOKEN_VARIABLE, WORKER_TOKEN_VARIABLE, WORKER_URL_VARIABLE)
 )
-#: `-P`: what lies in the folder where it starts is not imported in the package's place.
+#: `-P`: modules in the working directory must not shadow the package.
 _COMMAND: Final = (sys.executable, "-P", "-m", "agentstepper_nb")
 
 
 class CommandStarter:
-    """Starts commands of recorded runs, and knows which runs they begin. It lives on the Core's loop.
+    """Starts the commands of recorded runs again, and finds the runs they begin.
+
+    Used on the Core's event loop.
 
     Args:
-        find_core: Where the Core takes agents, and the agent token.
-        folder: The folder that keeps the runs.
-        log: Gets a line a start, and how each program ended.
+        find_core: Returns the Core's address for agents, and the agent token.
+        folder: The folder that stores the runs.
+        log: Gets a line for each start, and each program's exit.
         certificate: The file with the Core's TLS certificate; "": none.
         timeout_s: Seconds that a program has to begin a run.
     """
@@ -71,7 +73,7 @@ class CommandStarter:
         ] = {}  # the run that each is started again from
 
     def notify(self, output: RecordOutput) -> None:
-        """A run began, perhaps one that is waited for."""
+        """Handle a record: a run began, perhaps one that `start` waits for."""
         record = output.record
         if not isinstance(record, RunStarted) or not record.run.forked_from:
             return
@@ -90,13 +92,13 @@ class CommandStarter:
 
         Args:
             run: The run's id.
-            options: What `agentstepper run` is told.
+            options: Options for `agentstepper run`.
 
         Returns:
-            The id of the run that it began; None where it hasn't begun one within the timeout.
+            The id of the run that the program began; None if it began none within the timeout.
 
         Raises:
-            CommandError: `cannot_start_again`: it ended before it began a run, or can't be started.
+            CommandError: `cannot_start_again`: the program ended before it began a run, or can't start.
         """
         loop = asyncio.get_running_loop()
         begun: asyncio.Future[str] = loop.create_future()
@@ -144,14 +146,14 @@ class CommandStarter:
         """Start `agentstepper` as a program that finds this Core and its runs.
 
         Args:
-            words: What it is told.
-            output: The descriptor that its output goes to.
-            folder: Where it starts; None: where the Core did.
+            words: The command line arguments.
+            output: The descriptor for the program's output.
+            folder: The working directory; None: the Core's.
             stdin: As `Popen`'s.
-            inherited: Further descriptors that it gets.
+            inherited: Further descriptors to inherit.
 
         Raises:
-            OSError: It can't be started.
+            OSError: The program can't be started.
         """
         return subprocess.Popen(
             (*_COMMAND, *words),
@@ -183,7 +185,7 @@ class CommandStarter:
         loop: asyncio.AbstractEventLoop,
         ended: asyncio.Future[int],
     ) -> None:
-        """Wait for a program's end; its output is kept where it failed."""
+        """Wait for a program's end, and delete its output unless it failed."""
         code = process.wait()
         self._log.info(
             "process %d, a run that was started again, exited with %d", process.pid, code

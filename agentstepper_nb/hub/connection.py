@@ -8,10 +8,10 @@ from typing import Final, Protocol, runtime_checkable
 
 
 class Connection(Protocol):
-    """One WebSocket, as the hub sees it."""
+    """A WebSocket connection, as the hub uses it."""
 
     def send(self, text: str) -> None:
-        """Send a text frame, in order. Never blocks or raises: `closed` tells of a dead peer."""
+        """Send a text frame, in order. Never blocks or raises: `closed` reports a dead peer."""
 
     def close(self, code: int, reason: str) -> None:
         """Close with a WebSocket code and a reason for a person."""
@@ -22,17 +22,17 @@ _MAX_REASON_BYTES: Final = 123
 
 
 def cut_close_reason(reason: str) -> str:
-    """As much of a reason as a close frame takes."""
+    """Cut a reason to the length of a close frame."""
     return reason.encode()[:_MAX_REASON_BYTES].decode(errors="ignore")
 
 
 @runtime_checkable
 class MeasuredConnection(Protocol):
-    """A connection that tells how far behind its peer is."""
+    """A connection that reports how far behind its peer is."""
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes that were sent and that its peer hasn't taken."""
+        """Bytes that were sent and that the peer hasn't received."""
 
 
 def count_waiting_bytes(connection: Connection) -> int:
@@ -47,10 +47,10 @@ class AccessRights:
     Args:
         can_control: Whether the peer may do more than its kind always may: a UI watches, an agent
             reports its run.
-        can_see_all_runs: Whether the peer may see the runs of every agent. A UI that may not sees and
-            controls the runs of version 1's agents only, and imports no run from a file.
-        has_login: Its port lets nobody in without a token or a password.
-        is_local: It connected from this machine, or from a tunnel's or a proxy's end here.
+        can_see_all_runs: Whether the peer may see the runs of every agent. A UI without this right sees
+            and controls the runs of version 1's agents only, and can't import a run from a file.
+        has_login: Whether the peer's port requires a token or a password.
+        is_local: Whether the peer connected from this machine, or through a tunnel or proxy on it.
     """
 
     can_control: bool = True
@@ -81,13 +81,13 @@ def is_same_machine(peer: str | None, own: str | None) -> bool:
 
 
 class PeerSession(Protocol):
-    """One peer's side of the hub. Nothing here raises for what the peer sent."""
+    """The hub's side of a connection with one peer. No method raises because of the peer's messages."""
 
     def receive(self, text: str) -> None:
-        """A text frame came."""
+        """Handle a text frame."""
 
     def receive_binary(self) -> None:
-        """A binary frame came: it is refused, and the connection goes on."""
+        """Refuse a binary frame; the connection stays open."""
 
     def on_closed(self) -> None:
-        """The connection is gone. Idempotent."""
+        """Handle the connection's end. Idempotent."""

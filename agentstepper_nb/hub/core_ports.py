@@ -1,4 +1,4 @@
-"""The ports of the standalone Core: who may come in by which path, and who serves them there."""
+"""The ports of the standalone Core: the access check and the handler of each path."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from .socket_listeners import ACCEPTS_PER_TURN, enlarge_backlog, stop_accepting
 from .sockets import SocketConnection, make_fair_scheduler, serve_connection
 from .tls_certificate import TlsCertificate, make_tls_options
 
-#: Paths beside the agents' and the UIs': for workers, and for who controls background agents.
+#: Paths beside the agents' and the UIs': for workers, and for programs that control background agents.
 _WORKER_PATH: Final = "/worker"
 _RUNTIME_PATH: Final = "/runtime"
 
@@ -47,12 +47,12 @@ class CorePorts:
     """Listens for agents and UIs, on the Core's event loop.
 
     Args:
-        host: The address to listen on. One that other machines reach demands tokens of all.
-        tokens: The Core's.
+        host: The address to listen on. If other machines can reach it, every peer needs a token.
+        tokens: The Core's tokens.
         ui_origins: Origins of web pages that may connect as UIs.
-        certificate: The certificate of both ports; None: they speak no TLS.
-        limits: How long opening and closing may take, and what a connection may hold.
-        log: Gets one line a refusal.
+        certificate: The TLS certificate of both ports; None: no TLS.
+        limits: The time limits for opening and closing, and the size limits of a connection.
+        log: Gets one line for each refusal.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class CorePorts:
         self._servers: list[Server] = []
 
     async def open_client_port(self, port: int, hub: Hub, host: RuntimeHost) -> int:
-        """Listen for agents, and on paths of their own for workers, chats and programs that control.
+        """Listen for agents, and on separate paths for workers, chats and programs that control.
 
         Args:
-            port: The port; 0 takes a free one.
+            port: The port; 0: any free port.
             hub: Serves agents.
             host: Serves workers, chats and programs.
 
@@ -86,7 +86,7 @@ class CorePorts:
             The port.
 
         Raises:
-            OSError: The port is taken, or the address isn't this machine's.
+            OSError: The port is in use, or the address isn't this machine's.
         """
         tokens = self._tokens
         others = {

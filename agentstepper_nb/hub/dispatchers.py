@@ -1,4 +1,4 @@
-"""Which dispatcher belongs to which worker's connection and process: its end is known at once."""
+"""Links dispatchers to their worker's connection and process, to notice a worker's end at once."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _WAKES: Final = "wakes"
 
 
 class Dispatchers:
-    """Tells the runtime whose worker is gone.
+    """Notifies the runtime of workers that are gone.
 
     Args:
-        runtime: The Core's agents.
-        changed: Called where one begins to dispatch, or stops.
-        log: Gets what couldn't be told.
+        runtime: The Core's runtime of background agents.
+        changed: Called when a worker starts or stops dispatching.
+        log: Receives failed notifications.
     """
 
     def __init__(self, runtime: Runtime, changed: Callable[[], None], log: logging.Logger) -> None:
@@ -36,31 +36,31 @@ class Dispatchers:
         self._notifications: set[asyncio.Task[None]] = set()
 
     def make_service(self, session: WorkerSession) -> DispatcherService:
-        """What a worker is served of the runtime.
+        """Make the runtime service for one worker's connection.
 
         Args:
-            session: Its connection.
+            session: The worker's connection.
         """
         return DispatcherService(self, session)
 
     def register(self, session: WorkerSession, owners: set[str]) -> None:
-        """A worker has these dispatchers."""
+        """Register the dispatchers of a worker's connection."""
         if session.host in ("", gethostname()):  # what ends here is a process of this host
             self._of_process.setdefault(session.pid, set()).update(owners)
         self.changed()
 
     def process_ended(self, pid: int, ending: str) -> None:
-        """A process has ended, and with it its dispatchers.
+        """Handle the end of a process, and of its dispatchers.
 
         Args:
-            pid: The process.
-            ending: How it ended, for a person.
+            pid: The process id.
+            ending: How the process ended, for a person.
         """
         for owner in self._of_process.pop(pid, ()):
             self.start_notification(self.runtime.worker_disconnected(owner, ending=ending))
 
     def start_notification(self, notification: Coroutine[Any, Any, None]) -> None:
-        """Begin to tell the runtime."""
+        """Start notifying the runtime."""
         task = asyncio.get_running_loop().create_task(self._notify(notification))
         self._notifications.add(task)
         task.add_done_callback(self._notifications.discard)
@@ -106,11 +106,11 @@ class DispatcherService:
         return self._wakes(params)
 
     async def close(self) -> None:
-        """The Core ends; the connection tells it of its own end by `connection_lost`."""
+        """Do nothing at the Core's end: `connection_lost` reports the connection's end."""
 
     def connection_lost(self) -> None:
-        """The connection is gone. While its streams still end, its dispatchers count as being there:
-        they are told of after them.
+        """Handle the connection's end. Its dispatchers are reported as gone only after the connection's
+        streams have ended.
         """
         self._is_connection_lost = True
         self._notify()

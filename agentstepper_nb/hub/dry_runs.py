@@ -31,7 +31,7 @@ from .run_service import RunService
 
 #: On so many runs a breakpoint is tried where none is named.
 MAX_RUNS: Final = 20
-#: What of a rule may take long, by the code of its error.
+#: The part of a rule whose evaluation may be slow, by the error code.
 _SLOW_PARTS: Final = {"invalid_stop": "condition", "invalid_edit_rule": "pattern"}
 
 
@@ -39,7 +39,7 @@ OutcomeT = TypeVar("OutcomeT")
 
 
 class RunDryRun(NamedTuple, Generic[OutcomeT]):
-    """A run, and what the rule would have done in it."""
+    """A run, and the rule's outcome in it."""
 
     run: Run
     outcome: OutcomeT
@@ -91,16 +91,16 @@ async def dry_run(
     """Find the rows at which a breakpoint, set or not, would have hit.
 
     Args:
-        hub: Whose runs.
+        hub: The Core's service.
         breakpoint: The breakpoint.
-        run: The run's id; None: the last runs of agents that the breakpoint is for, newest first,
-            without those that can't be read.
-        is_wanted: Whether the answer is still waited for.
+        run: The run's id; None: the last runs of agents that the breakpoint applies to, newest
+            first, without those that can't be read.
+        is_wanted: Whether the caller still waits for the answer.
 
     Raises:
         ProtocolError: `invalid_stop`; also where the evaluation takes too long.
         CommandError: `unknown_run`; `superseded`: the answer isn't wanted any more.
-        DamagedRunError: What is kept of the run is hurt.
+        DamagedRunError: The stored run is damaged.
     """
     check_breakpoint(breakpoint)
     evaluate = partial(core_dry_run, breakpoint)
@@ -139,13 +139,13 @@ def _raise_if_superseded(is_wanted: Callable[[], bool]) -> None:
 
 
 class _DryRunLimit:
-    """What lets a dry run's thread go on, row by row: a thread can't be cancelled.
+    """Stops a dry run's thread between two rows: a thread can't be cancelled.
 
     Args:
-        is_wanted: Whether the answer is still waited for.
-        timeout_s: Seconds that it may take.
-        code: The code of the error where it takes longer.
-        noun: What is tried.
+        is_wanted: Whether the caller still waits for the answer.
+        timeout_s: The longest time of the dry run, in seconds.
+        code: The error code of a time-out.
+        noun: The kind of rule, for the error message.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ async def _evaluate_run(
 
 
 def find_run_id(hub: RunService, name: str) -> str:
-    """The id of a run that is named as people name one: by id, by name, or by its program's last run.
+    """Find the id of a run by its id, its name, or its program's name (of several runs the newest).
 
     Raises:
         CommandError: `unknown_run`.

@@ -1,4 +1,4 @@
-"""How runs end whose agents didn't say it, in words."""
+"""Describes the ending of runs whose agents didn't report one, in words."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Final
 
 from ..protocol.data_model import Failure
 
-#: A process that isn't there any more; nobody knows more.
+#: The agent's process is gone, for unknown reasons.
 PROCESS_GONE: Final = Failure(
     type="ProcessEnded", message="The agent's process is gone, and nobody told how it ended."
 )
-#: What becomes of an agent of version 1 that was connected when its Core went.
+#: The Core stopped while a version 1 agent was connected.
 CORE_GONE: Final = Failure(
     type="CoreStopped",
     message="The Core went away while this agent was connected; agents of version 1 can't come back.",
 )
 
-#: What becomes of an agent that lives, and takes a lost connection for the end of its run.
+#: The agent still lives, but takes a lost connection for the end of its run.
 CANNOT_RECONNECT: Final = Failure(
     type="AgentLost",
     message='The connection broke, and this agent doesn\'t come back (on_disconnect="raise").',
@@ -25,19 +25,19 @@ CANNOT_RECONNECT: Final = Failure(
 
 
 def describe_closed_connection(message: str) -> Failure:
-    """The Core closed the connection of a version 1 agent, since it can't refuse one of its messages.
+    """Describe a version 1 connection that the Core closed over a message that it can't refuse.
 
     Args:
-        message: What was wrong with the agent's message, for a person.
+        message: The error in the agent's message, for a person.
     """
     return Failure(type="MessageRefused", message=message)
 
 
 def describe_ended_process(code: int) -> Failure:
-    """How a process ended that didn't say goodbye.
+    """Describe the end of a process that didn't say bye.
 
     Args:
-        code: Its exit code; -9: ended by signal 9.
+        code: The exit code; -9: ended by signal 9.
     """
     if code >= 0:
         how = f"exited with {code}, without saying goodbye"
@@ -50,7 +50,7 @@ def describe_ended_process(code: int) -> Failure:
 
 
 def describe_silent_agent(seconds: float) -> Failure:
-    """Nothing was heard of an agent that is nowhere to be looked for."""
+    """Describe an agent that didn't reconnect, and whose process can't be checked."""
     minutes = round(seconds / 60)
     return Failure(
         type="AgentLost", message=f"Nothing was heard of the agent for {minutes} minutes."
@@ -58,7 +58,7 @@ def describe_silent_agent(seconds: float) -> Failure:
 
 
 def describe_damaged_run(messages: int) -> Failure:
-    """The store has lost what it had promised to keep."""
+    """Describe a run that has lost messages which the store had acknowledged."""
     some = "a message" if messages == 1 else f"{messages} messages"
     return Failure(
         type="StoreDamaged", message=f"The store has lost {some} of this run that it had kept."

@@ -8,13 +8,13 @@ from ..errors import CommandError, DamagedRunError, ProtocolError
 
 
 class ErrorReply(NamedTuple):
-    """An error in the form in which it travels.
+    """An error as it is sent to a peer.
 
     Args:
-        code: A word of `agentstepper_nb.protocol.error_codes`.
-        message: What is wrong and what to do, for a person.
-        run: The run it is about, where one was named.
-        ours: Whether the Core itself failed, which is for its log.
+        code: A code of `agentstepper_nb.protocol.error_codes`.
+        message: The error and its remedy, for a person.
+        run: The id of the run that the error concerns; None: no run.
+        is_internal: Whether the Core itself failed; then the error goes to the Core's log.
     """
 
     code: str

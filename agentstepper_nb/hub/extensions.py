@@ -25,8 +25,8 @@ from ..protocol.field_types import EVENT_NAME, EVENT_NAME_RULE
 ENTRY_POINT_GROUP: Final = "agentstepper_nb.extensions"
 
 CommandBody = TypeVar("CommandBody", bound=Struct)
-#: Carries out a command on the Core's loop, which it must not block, and may give an answer. Its first
-#: argument is the `Hub`, which stands above this module and isn't named here.
+#: Executes a command on the Core's loop, which it must not block, and may return an answer. Its first
+#: argument is the `Hub`, which is in a higher layer and so isn't named here.
 CommandHandler = Callable[[Any, CommandBody], Awaitable[Struct | None]]
 
 
@@ -198,16 +198,16 @@ def _check(made: object) -> None:
 
 
 class Extensions:
-    """The extensions of one Core, taken together.
+    """The extensions of one Core, combined.
 
     Args:
-        extensions: They are asked in this order. None takes those that are installed; of those, one
-            that another's names stand against is logged and left out.
-        log: Gets what fails.
+        extensions: The extensions, in the order of their calls. None: the installed ones; if the names
+            of one conflict with another's, the later one is logged and left out.
+        log: Receives the failures.
         disabled_checks: The names of effect checks that are off.
 
     Raises:
-        ValueError: Two of those given name the same, or one names what the Core has itself.
+        ValueError: Two of the given extensions use the same name, or one uses a name of the Core.
     """
 
     def __init__(
@@ -233,7 +233,7 @@ class Extensions:
                 except ValueError as error:
                     log.error("The extension %s is left out: %s", extension.name, error)
         bodies = {name: command.body for name, command in self.commands.items()}
-        #: What UIs of version 2 may send.
+        #: The messages that UIs of version 2 may send.
         self.from_ui: MessageTable = ui.from_ui.extended(bodies)
         checks = EffectChecks(
             (*(load_effect_checks() if extensions is None else ()), *self._effect_checks),
@@ -244,13 +244,13 @@ class Extensions:
 
     @contextmanager
     def explain_failure(self, name: str) -> Iterator[None]:
-        """A block that carries out a command: what fails in it unforeseen is logged.
+        """A context in which a command is executed: unexpected exceptions are logged.
 
         Args:
             name: The command's name.
 
         Raises:
-            CommandError: `extension_failed`, in the place of that.
+            CommandError: `extension_failed`, in place of an unexpected exception.
         """
         try:
             yield

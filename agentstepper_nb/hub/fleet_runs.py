@@ -1,4 +1,4 @@
-"""The runs of a Core, for who watches and steers all of them at once."""
+"""The runs of a Core, for programs that watch and control all runs at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..protocol.data_model import HaltPoint, Run, RunMode, RunState, Usage
 from ..protocol.fleet import ContinueRuns, HaltedRun, RunsChanged
 from .run_service import RunService
 
-#: Characters of the line that says what is to be looked at.
+#: Characters of the summary of a halted run.
 _MAX_SUMMARY_CHARS: Final = 300
 
 
@@ -34,7 +34,7 @@ class HubFleetRuns:
         return tuple(run.id for run in halted)
 
     def describe_halted(self, runs: tuple[str, ...]) -> tuple[HaltedRun, ...]:
-        """What runs wait at; those that went on meanwhile, or are deleted, are left out."""
+        """Describe the pending halt points of runs, except runs that have resumed or are deleted."""
         found = [(self._service.find(run_id), run_id) for run_id in runs]
         return tuple(
             self._describe(run, pending)
@@ -43,11 +43,11 @@ class HubFleetRuns:
         )
 
     def count_going(self) -> int:
-        """How many live runs would halt at nothing but a breakpoint."""
+        """Count the live runs that only a breakpoint would halt."""
         return sum(_is_going(run) for run in self._debugger.runs)
 
     def sum_usage(self) -> Usage:
-        """The tokens and the cost of all runs together; None where no run told any."""
+        """Sum the tokens and the cost of all runs; None if no run reported any."""
         told = [run.usage for run in self._debugger.runs if run.usage is not None]
         costs = [usage.cost for usage in told if usage.cost is not None]
         return Usage(
@@ -58,7 +58,7 @@ class HubFleetRuns:
         )
 
     def halt_all(self) -> int:
-        """Let each live run that continues halt at its next halt point, and say how many they were."""
+        """Make each live run that continues halt at its next halt point. Returns the number of runs."""
         going = [run for run in self._debugger.runs if _is_going(run)]
         outputs: list[Output] = []
         for run in going:
@@ -67,9 +67,9 @@ class HubFleetRuns:
         return len(going)
 
     def continue_halted(self, request: ContinueRuns) -> RunsChanged:
-        """Let halted runs go on; what asks for an approval stays.
+        """Resume halted runs. Halt points that need an approval stay pending.
 
-        A run of which all that is pending asks for an approval keeps its mode, too.
+        A run all of whose pending halt points need an approval keeps its mode, too.
         """
         outputs: list[Output] = []
         changed = approvals = 0

@@ -1,4 +1,4 @@
-"""Runs that were started again from each other, as a view shows them: a tree with how each came out."""
+"""The tree of a run's forks, with the outcome of each, as a view shows it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .workspace_restores import list_restored
 
 #: Runs of a tree that are listed.
 MAX_NODES: Final = 100
-#: Runs of which is remembered how they came out.
+#: The number of runs whose outcomes are cached.
 _MAX_KNOWN: Final = 1000
 #: Rows that are looked at at a time for the one that a run was forked at.
 _PAGE_ROWS: Final = 500
 
 
 class _ForkFacts(NamedTuple):
-    """What a tree says of a run besides its header."""
+    """The facts of a run in a fork tree, besides its header."""
 
     version: tuple[object, ...]  # of the run that they are made of
     overview: RunOverview
@@ -57,7 +57,7 @@ async def list_forks(hub: RunService, command: ListForks) -> ForkTree:
 
 
 async def _make_node(hub: RunService, run: Run) -> ForkNode | None:
-    """A run of the tree; None where it was deleted meanwhile."""
+    """Make a run's node of the tree; None if the run was deleted meanwhile."""
     known = _KNOWN.setdefault(hub, OrderedDict())
     facts = known.get(run.id)
     if facts is None or facts.version != _get_version(run):
@@ -81,7 +81,7 @@ async def _make_node(hub: RunService, run: Run) -> ForkNode | None:
 
 
 def _count_changed_files(overview: RunOverview) -> int:
-    """Its list has the changed files first, and may end before the last of them."""
+    """Count the changed files. The overview lists changed files first, and its list may be cut."""
     changed = sum(file.changes > 0 for file in overview.files)
     return changed + overview.more_files if changed == len(overview.files) else changed
 
@@ -107,7 +107,7 @@ async def _read_facts(hub: RunService, run: Run) -> _ForkFacts:
 
 
 async def _find_fork_point(hub: RunService, run: Run) -> HaltPoint | None:
-    """The halt point of a fork at which it was forked; None where it has none, or none yet."""
+    """Find a fork's own halt point at which it was forked; None if it has none, or none yet."""
     if not run.forked_from or run.forked_from.row is UNSET:
         return None
     found: list[HaltPoint] = []
@@ -126,7 +126,7 @@ async def _find_fork_point(hub: RunService, run: Run) -> HaltPoint | None:
 
 
 async def _find_parent_point(hub: RunService, run: Run) -> HaltPoint | None:
-    """The row of the parent that a run is forked at; None where that isn't here."""
+    """Find the parent's row at which a run is forked; None if it isn't in this Core."""
     origin = run.forked_from
     if not origin or origin.row is UNSET or hub.find(origin.run) is None:
         return None

@@ -1,4 +1,4 @@
-"""Which hellos of agents of version 2 are taken."""
+"""Decides which hellos of version 2 agents are accepted."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def check_version(hello: Hello) -> None:
 
 
 def find_resumed_run(debugger: Debugger, run: Run | None, hello: Hello, n: int, secret: str) -> Run:
-    """The live run that an agent goes on with.
+    """Find the live run that an agent resumes.
 
     Args:
-        debugger: Knows the runs.
-        run: The run of hello's id, where there is one.
-        hello: The agent's.
-        n: Hello's number.
-        secret: The SHA-256 of hello's secret.
+        debugger: The debugger.
+        run: The run with the hello's id, if there is one.
+        hello: The agent's hello.
+        n: The hello's message number.
+        secret: The SHA-256 of the hello's secret.
 
     Raises:
         CommandError: `unknown_run`.
-        ProtocolError: The run is over, or another agent's.
+        ProtocolError: The run has ended, or belongs to another agent.
     """
     if run is None:
         raise CommandError(
@@ -71,7 +71,7 @@ def find_resumed_run(debugger: Debugger, run: Run | None, hello: Hello, n: int, 
 
 
 def _explain_ended(run: Run) -> str:
-    """Why nothing can be added to a run."""
+    """Explain why nothing can be added to a run."""
     if run.ending is RunEnding.LOST:
         return "This Core has ended the run, since its agent was away too long. Start a new run."
     return "This run has ended. Start a new run."

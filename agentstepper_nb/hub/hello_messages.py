@@ -1,4 +1,4 @@
-"""What an agent's hello becomes: its run, its credentials, and the welcome that answers it."""
+"""Converts an agent's hello to its run and credentials, and makes the welcome that answers it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .connection import AccessRights
 def make_credentials(
     hello: v2.Hello, rights: AccessRights, liveness: AgentLiveness
 ) -> AgentCredentials:
-    """By what the agent of a new run is known when it comes back, and a new key for its hashes.
+    """Make the credentials of a new run's agent for its reconnection, with a new key for its hashes.
 
-    How the run was started is taken from an agent of this machine alone: one that connected from here
-    and knows the machine's boot id, which a tunnel's other end doesn't.
+    The run's command is accepted from agents of this machine only: the agent must connect from this
+    machine and know the machine's boot id, which the other end of a tunnel doesn't know.
 
     Args:
         hello: The agent's hello.
-        rights: What its connection may.
-        liveness: Knows this machine and its processes.
+        rights: The rights of the agent's connection.
+        liveness: Identifies this machine and its processes.
     """
     is_here = (hello.host, hello.boot) == liveness.machine
     start_ticks = liveness.find_start_ticks(hello.pid) if is_here else None

@@ -33,15 +33,15 @@ class Hub(RunService):
     """All agents and UIs of one Core.
 
     Args:
-        store: Where runs are kept; the hub replays what it holds and closes it.
-        logger: Gets one line a connection, run, commit and refusal.
-        clock: Tells POSIX seconds.
-        extensions: What it is extended by. None takes the extensions that are installed.
-        retention: How long runs are kept.
-        limits: How much it does at once, and how long it waits.
+        store: The store of the runs; the hub replays its contents, and closes it.
+        logger: Gets one line for each connection, run, commit and refusal.
+        clock: Returns POSIX seconds.
+        extensions: The Core's extensions. None: the installed extensions.
+        retention: The limits of the runs' age and size.
+        limits: The hub's limits of work and time.
 
     Raises:
-        ValueError: Two of the extensions name the same, or one names what is there already.
+        ValueError: Two of the extensions use the same name, or one uses a name of the Core.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Hub(RunService):
     # ---- start and close -----------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Begin, on the loop: who was connected to the Core before is waited for."""
+        """Start on the event loop, and wait for agents that were connected before the Core restarted."""
         self.store.on_write_trouble = self._on_trouble
         self.store_info = replace(await self.store.info(), size=None)
         for run in self.runs():
@@ -75,9 +75,9 @@ class Hub(RunService):
         self.retention.start()
 
     async def close(self) -> None:
-        """Keep what there is, and close every connection and the store. Idempotent.
+        """Store all records, then close every connection and the store. Idempotent.
 
-        Runs whose agents can come back go on with the next Core.
+        Runs whose agents can reconnect resume with the next Core.
         """
         if self.closing:
             return
@@ -99,11 +99,11 @@ class Hub(RunService):
     def enable_restarts(
         self, find_core: Callable[[], CoreEndpoint], folder: Path, certificate: str = ""
     ) -> None:
-        """Let views start commands again, by what the Core's folder has of their runs.
+        """Let views start commands of runs again, with the data in the Core's folder.
 
         Args:
-            find_core: Where the Core takes agents, and the agent token.
-            folder: The folder that keeps the runs.
+            find_core: Returns the Core's address for agents, and the agent token.
+            folder: The folder that stores the runs.
             certificate: The file with the Core's TLS certificate; "": none.
         """
         self.command_starter = CommandStarter(find_core, folder, self.log, certificate)
@@ -116,12 +116,12 @@ class Hub(RunService):
     def connect_agent(
         self, connection: Connection, version: int, rights: AccessRights = NO_CONTROL
     ) -> PeerSession:
-        """An agent connected; its first message says who it is.
+        """Open the session of an agent that connected. The agent's first message names its run.
 
         Args:
-            connection: Its socket.
-            version: 2, or 1 where it chose no subprotocol.
-            rights: What its token lets it do.
+            connection: The agent's socket.
+            version: 2, or 1 if the agent chose no subprotocol.
+            rights: The rights of the agent's token.
         """
         self.log.info("agent connected, version %d", version)
         session: AgentPeerSessionV1 | AgentConnection
@@ -137,12 +137,12 @@ class Hub(RunService):
     def connect_view(
         self, connection: Connection, version: int, rights: AccessRights
     ) -> ViewSession:
-        """A UI connected.
+        """Open the session of a UI that connected.
 
         Args:
-            connection: Its socket.
-            version: 2, or 1 where it chose no subprotocol.
-            rights: What its login may do.
+            connection: The UI's socket.
+            version: 2, or 1 if the UI chose no subprotocol.
+            rights: The rights of the UI's login.
         """
         self.log.info("UI connected, version %d", version)
         session: ViewSession

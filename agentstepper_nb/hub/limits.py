@@ -1,4 +1,4 @@
-"""How much a Core does at once, and how long it waits."""
+"""The limits of a Core's work and of its waiting."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ class HubLimits:
     """The limits of one Core.
 
     Args:
-        max_backlog_bytes: Bytes that may wait for a peer that doesn't read, before it is let go.
-        open_timeout_s: Seconds that a connection has to open before it is cut.
-        close_timeout_s: Seconds that a connection has to close before it is cut; `stop` waits no longer.
-        max_content_bytes: Bytes that a content has at most, once its pieces are joined.
-        max_unacknowledged_bytes: An acknowledgement is due after so many bytes of an agent's messages.
+        max_backlog_bytes: Bytes that may wait for a slow peer before its connection is closed.
+        open_timeout_s: Seconds that a connection may take to open.
+        close_timeout_s: Seconds that a connection may take to close; also the limit of `stop`.
+        max_content_bytes: Bytes of a content at most, after its pieces are joined.
+        max_unacknowledged_bytes: An acknowledgement is due after so many bytes of an agent's
+            messages.
         acknowledgement_delay_s: An acknowledgement is due after so many seconds.
-        search_page_rows: Rows that a search looks at, at a time, and of which it tells the numbers.
-        max_changed_rows: Rows and events that may change until a search is asked again: of more, it
-            looks at all anew.
+        search_page_rows: Rows that a search examines at a time, and whose numbers it sends.
+        max_changed_rows: Rows and events that may change between two requests of a search; if more
+            change, the search starts again.
         dry_run_timeout_s: Seconds that a dry run on one run may take.
-        snapshot_pause_s: Seconds until a snapshot shows what version 1 has no message for, at least.
-        max_snapshot_chars: Characters of contents that a snapshot of version 1 may hold; live runs
-            always are in it.
+        snapshot_pause_s: The least seconds between snapshots, which show what version 1 has no
+            message for.
+        max_snapshot_chars: Characters of contents in a snapshot of version 1; live runs are always
+            included.
     """
 
     max_backlog_bytes: int = 64 * 1024 * 1024

@@ -1,6 +1,7 @@
-"""Figures of background agents for Prometheus, as the Core counts them (`--metrics`).
+"""Prometheus metrics of background agents, counted by the Core (`--metrics`).
 
-Counters begin at 0 with the Core. What is open or live is read from the store at each scrape.
+Counters begin at 0 with the Core. Numbers of open actions and live sessions are read from the store at
+each scrape.
 """
 
 from __future__ import annotations
@@ -30,21 +31,21 @@ from .runtime.context import RowUpdates
 _STEP_BUCKETS: Final = (0.01, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _WAIT_BUCKETS: Final = (0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300, 3600)
 _REQUEST_BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5)
-#: Refusals that say: this worker's lease is another's by now.
+#: The error codes of a worker that has lost its lease to another worker.
 _LOST_LEASE_CODES: Final = frozenset({"stale_epoch", "stale_claim"})
-#: Sessions of which it is known how often their next step was tried: those that have a try behind them.
+#: The most sessions whose attempts are remembered: those whose next step was tried at least once.
 _MAX_TRIED_SESSIONS: Final = 100_000
 
 
 class RuntimeMetrics:
-    """Counts what a Core's background agents do. Used on one event loop.
+    """Counts the work of a Core's background agents. Used on one event loop.
 
     Args:
-        runtime: The Core's agents.
-        clock: Gives POSIX seconds.
+        runtime: The Core's runtime of background agents.
+        clock: Returns POSIX seconds.
 
     Attributes:
-        content_type: The media type of what `render` gives.
+        content_type: The media type of `render`'s text.
     """
 
     content_type: Final = CONTENT_TYPE_LATEST
@@ -125,7 +126,7 @@ class RuntimeMetrics:
     def watch(
         self, name: str, method: Callable[..., Awaitable[Any]]
     ) -> Callable[..., Awaitable[Any]]:
-        """A method of the runtime that is measured; see `Runtime.wrap_methods`."""
+        """Wrap a method of the runtime to measure it; see `Runtime.wrap_methods`."""
         seconds = self._request_s.labels(name)
 
         async def measured(*request: Any) -> Any:
@@ -144,7 +145,7 @@ class RuntimeMetrics:
         return measured
 
     def notify(self, output: RecordOutput) -> None:
-        """A run has recorded something; see `peers.RecordListener`."""
+        """Handle a run's record; see `peers.RecordListener`."""
         if not isinstance(output.record, HaltPointSaved):
             return
         usage = output.record.halt_point.usage
@@ -154,7 +155,7 @@ class RuntimeMetrics:
             self._cost.inc(max(0.0, usage.cost or 0.0))
 
     async def close(self) -> None:
-        """Nothing is to be closed."""
+        """Do nothing: there is nothing to close."""
 
     def _observe_action(self, action: Action) -> None:
         if action.status is ActionStatus.CLAIMED:
@@ -165,7 +166,7 @@ class RuntimeMetrics:
             self._ended.labels(action.kind, action.status).inc()
 
     def _observe_tries(self, state: AgentState) -> None:
-        """Count what became more since a session was seen last: a row is told at each change of it."""
+        """Count a session's new losses and retries since its row was last published."""
         attempt, losses = self._tries.pop(state.session_id, (0, 0))
         lost = max(0, len(state.losses) - losses)
         self._losses.inc(lost)

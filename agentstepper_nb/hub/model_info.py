@@ -17,10 +17,10 @@ _TOKENS_PER_PRICE = 1_000_000
 
 
 def find_model_info(models: Iterable[str]) -> ModelInfoList:
-    """Look models up in genai-prices, which is imported by the first call and takes no network.
+    """Look models up in genai-prices, which is imported by the first call and uses no network.
 
     Args:
-        models: The models as agents ask for them.
+        models: The models' names as agents send them.
     """
     try:
         import genai_prices

@@ -1,7 +1,7 @@
-"""Halt points and commits in one sentence each, which a model makes while the agent goes on.
+"""Asks a model for one-sentence summaries of halt points and commits, while the agent continues.
 
-Nobody waits for it: what stands there by rule is replaced when a sentence comes, and stays where none
-does. Nothing leaves this machine unless a person has named a model.
+No caller waits for a summary: the model's summary replaces the one by rule when it arrives. Nothing
+leaves this machine unless a person has named a model.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ __all__ = ["MODEL_VARIABLE", "ModelSummaries", "attach_model_summaries"]
 
 #: Requests at a time.
 MAX_CONCURRENT: Final = 2
-#: Rows and commits that wait for their turn; beyond, those that nobody looks at stay as they are.
+#: Rows and commits in the queue at most; beyond that, those that no view shows keep their summary by
+#: rule.
 MAX_QUEUED_SUMMARIES: Final = 256
-#: Seconds that one sentence may take.
+#: Seconds that one summary may take.
 MODEL_TIMEOUT_S: Final = 45.0
-#: Tokens of the longest answer. A sentence takes 40, but some models think before it.
+#: Tokens of an answer at most. A summary takes 40, but some models reason before it.
 _MAX_TOKENS: Final = 500
 
 
 class _SummaryKey(NamedTuple):
-    """What a sentence is about."""
+    """The subject of a summary."""
 
     run: str
     id: str  # the halt point's or the commit's
@@ -48,7 +49,7 @@ class _SummaryKey(NamedTuple):
 
 @dataclass
 class _SummaryRequest:
-    """Something that is to get a sentence; what it holds is read when it is its turn."""
+    """A queued request for a summary. The subject's contents are read when the request's turn comes."""
 
     key: _SummaryKey
     number: int  # grows
@@ -57,19 +58,19 @@ class _SummaryRequest:
 
 
 def _rank(request: _SummaryRequest) -> tuple[bool, int]:
-    """What a person looks at goes first, then what is newest."""
+    """Rank what a person looks at first, then by age, newest first."""
     return request.is_halted, request.number
 
 
 class ModelSummaries:
-    """Asks a model for the sentences, a few at a time, what a person looks at first.
+    """Asks a model for summaries, a few at a time, those that a person looks at first.
 
-    What the same model was asked before isn't asked again: the store has the answer.
+    A prompt that the same model has answered before isn't sent again: the store has the answer.
 
     Args:
-        hub: Whose rows and commits they are.
-        model: Who is asked; closed with this.
-        rate_limiter: How often.
+        hub: The service that holds the rows and commits.
+        model: The model; closed with this object.
+        rate_limiter: Limits the rate of requests.
     """
 
     def __init__(
@@ -81,13 +82,13 @@ class ModelSummaries:
         self._number = 0
         self._waiting: dict[_SummaryKey, _SummaryRequest] = {}
         self._tasks: dict[asyncio.Task[None], _SummaryKey] = {}
-        #: Held while a question is asked: who has the same waits for its answer.
+        #: A lock for each prompt in progress: requests with the same prompt wait for its answer.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._logged_failures: set[str] = set()  # the kinds of failures that the log has
         self._closed = False
 
     def notify(self, output: RecordOutput) -> None:
-        """This was recorded: see what is to be asked now, and what no longer."""
+        """Queue requests for a new record, and drop requests that the record makes obsolete."""
         match output.record:
             case records.HaltPointSaved(halt_point=halt_point):
                 self._add_request(halt_point)
@@ -103,14 +104,14 @@ class ModelSummaries:
                 self._forget(lambda key: key.run == run)
 
     async def close(self) -> None:
-        """Ask no more, take back what is asked, and close the model. Idempotent."""
+        """Send no further requests, cancel the open ones, and close the model. Idempotent."""
         self._closed = True
         self._forget(lambda _: True)
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._model.close()
 
     async def wait_idle(self) -> None:
-        """Wait until nothing is to be asked."""
+        """Wait until no request is queued."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -179,7 +180,7 @@ class ModelSummaries:
                 await self._hub.record_summary(made)
 
     async def _request_summary(self, summary_prompt: SummaryPrompt) -> str | None:
-        """What the model makes of it; None where it fails, which is told once for all of a kind."""
+        """Ask the model; None if it fails. Failures of one kind are reported once."""
         await self._rate_limiter.admit()
         name = self._model.name
         try:
@@ -212,7 +213,7 @@ class ModelSummaries:
             )
 
     def _is_edited(self, subject: HaltPoint | Commit) -> bool:
-        """Whether it says something else by now: that has a wish of its own."""
+        """Whether a halt point was edited since the request: then a newer request is queued."""
         return isinstance(subject, HaltPoint) and any(
             pending.id == subject.id and pending.revision != subject.revision
             for pending in self._hub.debugger.pending(subject.run)
@@ -220,11 +221,11 @@ class ModelSummaries:
 
 
 def attach_model_summaries(hub: RunService, model: str | None) -> None:
-    """Let a model summarise what comes to a hub, where there is one; call it before the hub starts.
+    """Summarise a hub's rows and commits with a model, if one is named. Call it before the hub starts.
 
     Args:
         hub: The hub.
-        model: The name of the model that the person has chosen. None: no model is asked.
+        model: The name of the model that the person has chosen. None: summaries are made by rule.
     """
     try:
         chosen = find_text_model(model)

@@ -1,4 +1,4 @@
-"""Overviews of runs: each run is read once, and later only what came since."""
+"""Overviews of runs. Each run is read once; later reads add only what is new."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..protocol.overview import GetOverview, RunOverview
 from . import pagination
 from .run_service import RunService
 
-#: Runs whose overviews are remembered.
+#: The number of runs whose overviews are cached.
 _MAX_RUNS: Final = 20
 #: Rows that are read at a time.
 _PAGE_ROWS: Final = 500
@@ -34,7 +34,7 @@ class _Overviews:
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
     def get(self, run: str) -> _Known:
-        """What is known of a run, at first nothing."""
+        """Return what is already read of a run, at first nothing."""
         known = self._known.setdefault(run, _Known())
         self._known.move_to_end(run)
         while len(self._known) > _MAX_RUNS:
@@ -46,11 +46,11 @@ _OVERVIEWS: Final[WeakKeyDictionary[RunService, _Overviews]] = WeakKeyDictionary
 
 
 async def read_overview(hub: RunService, command: GetOverview) -> RunOverview:
-    """A run at a glance.
+    """Read a run's overview.
 
     Raises:
         CommandError: `unknown_run`.
-        DamagedRunError: What is kept of the run is hurt.
+        DamagedRunError: The stored run is damaged.
     """
     hub.run(command.run)
     await hub.wait_store_settled()
@@ -75,7 +75,7 @@ async def _read_on(hub: RunService, run: str, fold: OverviewFold) -> bool:
 
 
 def _fold(fold: OverviewFold, rows: list[HaltPoint | Event], commits: tuple[Commit, ...]) -> bool:
-    """Add what follows the last row; whether there was anything."""
+    """Add the rows and commits after the last added row. Returns whether there were any."""
     before = fold.rows
     waiting = deque(sorted((each for each in commits if each.seq >= before), key=_get_seq))
     for row in sorted((each for each in rows if each.seq > before), key=_get_seq):

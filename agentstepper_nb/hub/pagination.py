@@ -1,4 +1,4 @@
-"""Windows on what there is: the list of runs, and each run's rows and commits, by pages (0013)."""
+"""Pages of the list of runs, and of each run's rows and commits (0013)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..protocol.data_model import Commit, Event, HaltPoint, Run, TimelineRow
 from ..store.base import ContentPredicate
 from .run_service import RunService
 
-#: Rows of a run's last page, and bytes that they and their commits take at most as they are sent.
+#: Rows of a run's last page, and the most bytes of their messages, commits included.
 PAGE_ROWS: Final = 200
 PAGE_BYTES: Final = 256 * 1024
-#: Rows that may be asked for at once.
+#: Rows of one request at most.
 MAX_RANGE_ROWS: Final = 500
 #: Runs that hello has, besides those that live.
 MAX_LISTED_RUNS: Final = 200
@@ -42,12 +42,12 @@ def list_last_runs(runs: Sequence[Run]) -> tuple[tuple[Run, ...], int]:
 
 
 def list_runs_before(runs: Sequence[Run], before: str | None, limit: int) -> v2.RunsListed:
-    """The runs before one of them, or the last ones.
+    """List the runs before a given run, or the newest runs.
 
     Args:
-        runs: All, oldest first.
-        before: The id of one; None: they are the last ones.
-        limit: The most that is given.
+        runs: All runs, oldest first.
+        before: The id of a run; None: list the newest runs.
+        limit: The most runs to list.
 
     Raises:
         CommandError: `unknown_run`.
@@ -77,11 +77,11 @@ class ViewPage(NamedTuple):
 
 
 async def read_opened_run(hub: RunService, run: str) -> v2.RunOpened:
-    """A run with its last page.
+    """Read a run with its last page.
 
     Raises:
         CommandError: `unknown_run`.
-        DamagedRunError: What is kept of the page is hurt.
+        DamagedRunError: The stored page is damaged.
     """
     last = hub.run(run).rows
     shown = await _page(hub, run, last - PAGE_ROWS + 1, last)
@@ -93,12 +93,12 @@ async def read_opened_run(hub: RunService, run: str) -> v2.RunOpened:
 
 
 async def read_page(hub: RunService, command: v2.GetRows) -> v2.RowsPage:
-    """The rows that were asked for.
+    """Read the requested rows.
 
     Raises:
-        CommandError: `unknown_run`, or `unknown_content`: there is no row to have them around.
+        CommandError: `unknown_run`, or `unknown_content`: the row to center on doesn't exist.
         ProtocolError: `invalid_message`: too many rows.
-        DamagedRunError: What is kept of them is hurt.
+        DamagedRunError: The stored rows are damaged.
     """
     first, last = command.first, command.last
     if last - first >= MAX_RANGE_ROWS:
@@ -146,20 +146,20 @@ async def iterate_rows(
     is_needed: ContentPredicate = lambda point: True,
     on_row: Callable[[HaltPoint], None] = lambda point: None,
 ) -> ViewPage:
-    """Rows as a view shows them, each made as it is read: not all of their contents are held.
+    """Make a page of rows for views. Each row is made as it is read, so that few contents are in memory.
 
     Args:
-        hub: Where.
+        hub: The Core's service.
         run: The run's id.
-        first: The number of the first; with 0, commits from before the first are there.
-        last: The number of the last.
-        is_needed: Whether a row is made of a halt point's contents; its size is.
-        on_row: Called with each halt point, on any thread; where its contents aren't needed they may be
-            "".
+        first: The number of the first row; with 0, commits from before the first row are included.
+        last: The number of the last row.
+        is_needed: Whether a halt point's contents are needed to make its row, besides their size.
+        on_row: Called with each halt point, on any thread. Its contents may be "" if they aren't
+            needed.
 
     Raises:
-        CommandError: `unknown_run`: it was deleted meanwhile.
-        DamagedRunError: What is kept of them is hurt.
+        CommandError: `unknown_run`: the run was deleted meanwhile.
+        DamagedRunError: The stored rows are damaged.
     """
     made: list[TimelineRow] = []
     event_registry = hub.event_registry
@@ -176,16 +176,16 @@ async def iterate_rows(
 
 
 async def read_run(hub: RunService, run: str, awaitable: Awaitable[T]) -> T:
-    """Read something of a run.
+    """Await a read of a run's data, and raise `unknown_run` if the run was deleted meanwhile.
 
     Args:
-        hub: Where.
+        hub: The Core's service.
         run: The run's id.
-        awaitable: Gives what the store has.
+        awaitable: The read.
 
     Raises:
-        CommandError: `unknown_run`: it was deleted meanwhile.
-        DamagedRunError: What is kept of it is hurt.
+        CommandError: `unknown_run`: the run was deleted meanwhile.
+        DamagedRunError: The stored data is damaged.
     """
     try:
         return await awaitable
@@ -195,11 +195,11 @@ async def read_run(hub: RunService, run: str, awaitable: Awaitable[T]) -> T:
 
 
 def fit_page(page: ViewPage, max_bytes: int = PAGE_BYTES) -> ViewPage:
-    """The end of a page that takes no more room, and a row at least.
+    """Cut a page to its end that fits a size, but to one row at least.
 
     Args:
         page: The page.
-        max_bytes: In bytes, as it is sent.
+        max_bytes: The size in bytes, as the page is sent.
     """
     if not page.rows:
         return page

@@ -1,4 +1,4 @@
-"""What the service needs of those it tells: agents, UIs and listeners."""
+"""The interfaces of the peers that the service notifies: agents, UIs and listeners."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ class RunPeer(Protocol):
     """The session of one agent's run."""
 
     def send_lease(self, lease: LeaseGranted) -> None:
-        """Tell the agent what it may decide by itself from now on."""
+        """Send the agent the decisions that it may make by itself from now on."""
 
     def reply(self, halt_point: HaltPoint, answer: AnswerKind) -> None:
         """Send a halt point's answer."""
 
     def on_replaced(self) -> None:
-        """The agent has opened another connection for its run."""
+        """Detach this connection: the agent has opened another one for its run."""
 
 
 class AgentConnectionPeer(Protocol):
     """A connection of agents: of one, or of the runs of one process."""
 
     def on_core_closing(self) -> None:
-        """The Core is about to stop; what happens now is still kept."""
+        """Prepare for the Core's stop; changes made now are still recorded."""
 
     def on_core_closed(self) -> None:
-        """All is kept: say the last and close."""
+        """Send the last messages and close: everything is recorded."""
 
 
 class ViewPeer(Protocol):
     """The session of one UI."""
 
     def notify(self, output: RecordOutput, origin: ViewPeer | None) -> None:
-        """Tell what was recorded, and by whose command."""
+        """Handle a record, and the UI whose command made it."""
 
     def notify_store(self, info: StoreInfo) -> None:
-        """Tell how runs are kept, where that has changed."""
+        """Handle a change of the store's state."""
 
     def on_core_closed(self) -> None:
-        """The Core has stopped: close."""
+        """Close: the Core has stopped."""
 
 
 class RecordListener(Protocol):
-    """Who is told, after the UIs, of all that was recorded."""
+    """A listener that is notified of every record, after the UIs."""
 
     def notify(self, output: RecordOutput) -> None:
-        """This was recorded. Mustn't take long, nor raise."""
+        """Handle a record. Must return quickly, and must not raise."""
 
     async def close(self) -> None:
-        """The Core stops."""
+        """Close at the Core's stop."""

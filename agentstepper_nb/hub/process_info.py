@@ -1,4 +1,4 @@
-"""What this machine tells of a process."""
+"""Finds processes of this machine."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ENDED: Final = (b"Z", b"X")
 
 @dataclass(frozen=True)
 class ProcessInfo:
-    """A process that is there.
+    """A process that exists.
 
     Args:
-        started_at: When it started, POSIX seconds; None where that isn't told.
-        start_ticks: The same in clock ticks since the machine's boot: no clock that is set changes
-            that, so that number and ticks are one process's alone.
+        started_at: Its start in POSIX seconds; None if unknown.
+        start_ticks: Its start in clock ticks since the machine's boot. Setting the clock doesn't change
+            the ticks, so that pid and ticks identify one process.
     """
 
     started_at: float | None = None
@@ -32,7 +32,7 @@ class ProcessInfo:
 
 
 def identify_machine() -> tuple[str, str]:
-    """This machine's name and boot id, as agents tell theirs."""
+    """Return this machine's name and boot id, as agents report them."""
     boot = ""
     with suppress(OSError):
         boot = _BOOT.read_text(encoding="ascii").strip()
@@ -40,10 +40,10 @@ def identify_machine() -> tuple[str, str]:
 
 
 def find_process(pid: int) -> ProcessInfo | None:
-    """A process of this machine; None where it has ended, and where a thread has its number now.
+    """Find a process of this machine; None if it has ended, or its pid is now a thread's.
 
     Args:
-        pid: Its number, above 0.
+        pid: The process id, above 0.
     """
     try:
         os.kill(pid, 0)

@@ -1,4 +1,4 @@
-"""What programs ask a Core that need no run of their own."""
+"""Requests of programs to a Core that need no run of their own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ProgramRequest = (
     | EditRuleCommand
     | messages.RecordCheckRun
 )
-#: Those that reach beyond an agent's own run: what halts other runs, what is in them, which there are.
+#: Requests beyond an agent's own run: they list other runs, read them, or halt them.
 _Controlling = (
     SetBreakpoint
     | DeleteBreakpoint
@@ -59,18 +59,18 @@ _MAY_NOT: Final = (
 async def answer_request(
     hub: RunService, request: ProgramRequest, rights: AccessRights
 ) -> v2.CoreToAgent:
-    """Carry a question out, and answer it once what it changed is recorded.
+    """Execute a request, and answer it once its changes are recorded.
 
     Args:
-        hub: Whom it asks.
-        request: The question.
-        rights: What may be asked.
+        hub: The Core's service.
+        request: The request.
+        rights: The rights of the program's connection.
 
     Raises:
-        ProtocolError: `invalid_stop`, `invalid_edit_rule`, or what is wrong with a run's file.
+        ProtocolError: `invalid_stop`, `invalid_edit_rule`, or an error of a run's file.
         CommandError: `watch_only`, `unknown_run`, `unknown_stop`, `unknown_edit_rule`,
             `store_failed`.
-        DamagedRunError: What is kept of the run is hurt.
+        DamagedRunError: The stored run is damaged.
     """
     if isinstance(request, _Controlling) and not rights.can_control:
         raise CommandError("watch_only", _MAY_NOT)
@@ -122,7 +122,7 @@ def _record_check_run(hub: RunService, request: messages.RecordCheckRun) -> None
 
 
 def _known_by(run: Run) -> Run:
-    """What people know a run by: who asks has a token, no login, and may not read runs."""
+    """Reduce a run to its identity: the program has a token but no login, and may not read runs."""
     return Run(
         id=run.id,
         name=run.name,

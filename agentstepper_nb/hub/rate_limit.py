@@ -1,4 +1,4 @@
-"""How often something that costs money, and may fail, is asked."""
+"""Limits the rate of requests that cost money and may fail."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _FIRST_PAUSE_S: Final = 1.0
 
 @dataclass(frozen=True)
 class RateLimits:
-    """Limits.
+    """The limits of a `RateLimiter`.
 
     Args:
-        a_minute: How often it is asked over time.
-        burst: How often at once, after a pause.
-        failures: After so many failures in a row it is left alone for a while.
-        rest: How long, in seconds.
+        per_minute: Requests per minute on average.
+        burst: Requests at once after a pause.
+        max_failures: Consecutive failures after which requests pause.
+        pause_s: The length of that pause, in seconds.
     """
 
     per_minute: float = 60.0
@@ -30,12 +30,12 @@ class RateLimits:
 
 
 class RateLimiter:
-    """Lets requests go as fast as a pace allows, slower after failures.
+    """Delays requests to a given rate, and further after failures.
 
     Args:
         limits: The limits.
-        clock: Tells seconds, from any start.
-        sleep: Waits for seconds of that clock.
+        clock: Returns seconds since any start.
+        sleep: Sleeps for seconds of that clock.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class RateLimiter:
         self._tokens -= 1
 
     def record_success(self) -> None:
-        """A request was answered."""
+        """Note that a request succeeded."""
         self._failures_in_row = 0
 
     def record_failure(self) -> None:
@@ -72,7 +72,7 @@ class RateLimiter:
         self._not_before = max(self._not_before, self._clock() + wait)
 
     def _wait(self) -> float:
-        """Seconds until a request may go, as things stand."""
+        """Compute the seconds until a request may start."""
         now, per_second = self._clock(), self._limits.per_minute / 60
         gained = (now - self._filled_at) * per_second
         self._tokens = min(float(self._limits.burst), self._tokens + gained)

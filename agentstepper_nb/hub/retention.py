@@ -1,4 +1,4 @@
-"""Deletes runs and background agents that are too old or take too much room."""
+"""Deletes runs and background agents that are too old or take too much space."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _GIB_BYTES: Final = 1024**3
 
 @dataclass(frozen=True)
 class RetentionLimits:
-    """How long runs and background agents are kept, and how much room they may take.
+    """The limits of the age and the size of stored runs and background agents.
 
     Runs with a tag and live runs are never deleted.
 
     Args:
-        days: Days to keep a run or a background agent's session after its end, and a conversation
+        days: Days to store a run or a background agent's session after its end, and a conversation
             after its last message. None: forever.
-        gib: GiB that all runs may take together. None: no limit.
-        sessions: How many ended sessions of background agents, and conversations without a session,
-            are kept: the newest ones. None: no limit.
+        gib: The most GiB of all runs together. None: no limit.
+        sessions: The number of ended sessions of background agents, and conversations without a
+            session, to store: the newest ones. None: no limit.
     """
 
     days: float | None = None
@@ -35,7 +35,7 @@ class RetentionLimits:
     sessions: int | None = None
 
     def find_cutoff(self, now: float) -> float | None:
-        """What ended before this isn't kept, in POSIX seconds; None: all is."""
+        """Compute the time, in POSIX seconds, before which ended runs expire; None: no run expires."""
         return None if self.days is None else now - self.days * _DAY_S
 
 
@@ -48,23 +48,23 @@ class ExpiringStore(Protocol):
     """A store that outlives its runs."""
 
     async def find_expired(self, before: float | None, max_bytes: int | None) -> list[str]:
-        """The runs that are to go: of those that ended and have no tag, the oldest.
+        """Find the runs to delete: of the ended runs without a tag, the oldest.
 
         Args:
-            before: POSIX seconds: those that ended earlier go.
-            max_bytes: Bytes: as many go as is needed for all to take less.
+            before: POSIX seconds: runs that ended earlier are deleted.
+            max_bytes: Bytes: runs are deleted until the others take less.
         """
 
 
 class Retention:
-    """Deletes what is to go, at the start and then each hour.
+    """Deletes expired runs at the start and then each hour.
 
     Args:
-        hub: Whose runs they are.
-        limits: What stays.
+        hub: The service that holds the runs.
+        limits: The limits.
 
     Attributes:
-        prune_agents: Deletes what of background agents isn't to stay.
+        prune_agents: Deletes the expired sessions and conversations of background agents.
     """
 
     def __init__(self, hub: RunService, limits: RetentionLimits) -> None:
@@ -74,7 +74,7 @@ class Retention:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin, where anything is ever to go."""
+        """Start, if there is any limit."""
         if self._limits != UNLIMITED:
             self._task = asyncio.ensure_future(self._sweep_forever())
 
@@ -84,7 +84,7 @@ class Retention:
             self._task.cancel()
 
     async def sweep(self) -> None:
-        """Delete what is to go now."""
+        """Delete the expired runs and background agents now."""
         if isinstance(self._hub.store, ExpiringStore):
             await self._sweep_runs(self._hub.store)
         await self.prune_agents(self._limits)
@@ -113,4 +113,4 @@ class Retention:
 
 
 async def _keep_all(limits: RetentionLimits) -> None:
-    """No background agents are kept here."""
+    """Delete nothing: this Core has no background agents."""

@@ -1,4 +1,4 @@
-"""Finds the rows that a filter leaves, for one UI: asked again, it looks at what is new or changed."""
+"""Finds the rows that a filter matches, for one UI. A repeated search examines only changed rows."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ _ACTORS: Final = {
     Actor.TOOLS: "Tools",
     Actor.SYSTEM: "System",
 }
-#: What JavaScript takes for white space: it differs from Python's in a few signs.
+#: White space as JavaScript defines it: Python's definition differs in a few characters.
 _SPACE: Final = re.compile(
     "[\t\n\v\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]+"
 )
 
 
 class RowFilter:
-    """Tells which rows it leaves, once it knows their files. A file stands at the last row of its event.
+    """Decides which rows match. The files of an event count for the event's last row.
 
     Args:
-        text: Words, all of which a row or the files that it changed have to hold, each somewhere.
-        lanes: The lanes whose rows it leaves, beside rows that wait; UNSET: all.
+        text: Words that a row, or the files that it changed, must contain, each somewhere.
+        lanes: The lanes whose rows match, besides pending rows; UNSET: all.
     """
 
     def __init__(self, text: str, lanes: Iterable[ScopePath] | UnsetType = UNSET) -> None:
@@ -60,13 +60,13 @@ class RowFilter:
         self._contents: dict[int, frozenset[str]] = {}  # words that stand in contents of the page
 
     def start_page(self) -> None:
-        """Forget what stands in the contents of the page before."""
+        """Forget the contents of the page before."""
         self._contents = {}
 
     def reads_contents(self, halt_point: HaltPoint) -> bool:
-        """Whether it looks into a halt point's contents: into results and answers.
+        """Whether the filter searches a halt point's contents: only those of results and answers.
 
-        Prompts repeat what was said before, so that all rows after a word would be left.
+        Prompts repeat earlier messages, so that all rows after a matching message would match.
         """
         return bool(self._words) and halt_point.side is EventSide.END
 
@@ -78,11 +78,11 @@ class RowFilter:
             self._contents[halt_point.seq] = frozenset(word for word in self._words if word in text)
 
     def add_page(self, rows: Sequence[TimelineRow], commits: Iterable[Commit]) -> None:
-        """Learn what some rows changed, before they are asked about.
+        """Learn the files that rows changed, before the rows are matched.
 
         Args:
-            rows: Those of a page, by number; between them and the run's end all were learned of.
-            commits: All of the rows' events.
+            rows: The rows of a page, by number. All rows after them must have been added already.
+            commits: All commits of the rows' events.
         """
         self.set_files(commits)
         for row in reversed(rows):
@@ -92,15 +92,15 @@ class RowFilter:
                 self._stale.add(before)
 
     def set_files(self, commits: Iterable[Commit]) -> None:
-        """Learn what rows of another page changed: where files stand is known from before.
+        """Set the files that rows of another page changed; the rows that the files count for are known.
 
         Args:
-            commits: All of the rows' events.
+            commits: All commits of the rows' events.
         """
         self._files = map_event_files(commits)
 
     def matches(self, row: TimelineRow) -> bool:
-        """Whether it leaves a row of the last page."""
+        """Whether a row of the last page matches."""
         if self._lanes is not None and not row.pending and find_lane(row) not in self._lanes:
             return False
         files: Sequence[FileChange] = ()
@@ -113,13 +113,13 @@ class RowFilter:
         )
 
     def pop_outdated_rows(self) -> set[int]:
-        """The rows, by number, at which files stood before a later one of their event was learned of."""
+        """Return, and forget, the numbers of rows whose files now count for a later row."""
         left, self._stale = self._stale - {0}, set()
         return left
 
 
 def map_event_files(commits: Iterable[Commit]) -> Mapping[str, Sequence[FileChange]]:
-    """What each event changed, as far as snapshots say so."""
+    """Map each event to the files that it changed, by its snapshots."""
     files: dict[str, list[FileChange]] = {}
     for commit in commits:
         if commit.snapshot and commit.event is not None and commit.changes:
@@ -128,7 +128,7 @@ def map_event_files(commits: Iterable[Commit]) -> Mapping[str, Sequence[FileChan
 
 
 def make_search_text(row: TimelineRow) -> str:
-    """What a row is looked for by."""
+    """Make the text in which a row is searched, in lower case."""
     return " ".join(_parts(row)).lower()
 
 
@@ -159,7 +159,7 @@ _MAX_FOUND: Final = 10_000
 
 @dataclass
 class _SearchState:
-    """How far a filter has looked at a run, and what it has found."""
+    """The progress of a filter in a run, and the rows found."""
 
     command: v2.FindRows
     filter: RowFilter
@@ -183,10 +183,10 @@ class _SearchState:
 
 
 class RowSearch:
-    """One UI's. It is asked for one thing at a time.
+    """The row searches of one UI, one at a time.
 
     Args:
-        hub: Where.
+        hub: The Core's service.
     """
 
     def __init__(self, hub: RunService) -> None:
@@ -194,15 +194,15 @@ class RowSearch:
         self._state: _SearchState | None = None
 
     async def find(self, command: v2.FindRows, is_wanted: Callable[[], bool]) -> v2.RowsFound:
-        """The rows that a filter leaves.
+        """Find the rows that a filter matches.
 
         Args:
-            command: What was asked.
-            is_wanted: Whether the answer is still waited for.
+            command: The search request.
+            is_wanted: Whether the UI still waits for the answer.
 
         Raises:
             CommandError: `unknown_run`; `superseded`: the answer isn't wanted any more.
-            DamagedRunError: What is kept of the run is hurt.
+            DamagedRunError: The stored run is damaged.
         """
         self._hub.run(command.run)
         state = self._state
@@ -219,7 +219,7 @@ class RowSearch:
         return v2.RowsFound(run=command.run, seqs=seqs, total=len(state.seqs), lanes=lanes or UNSET)
 
     def notify(self, output: RecordOutput) -> None:
-        """Hear what was recorded: a row that was looked at may be another now."""
+        """Handle a record, which may change a row that was examined."""
         state = self._state
         if state is None:
             return
@@ -236,13 +236,13 @@ class RowSearch:
             self._state = None
 
     def forget(self, run: str) -> None:
-        """What was found in a run isn't needed any more."""
+        """Drop the rows found in a run."""
         if self._state is not None and self._state.run == run:
             self._state = None
 
 
 class _SearchPass:
-    """One look at what is new or has changed."""
+    """One pass over the new and changed rows."""
 
     def __init__(self, hub: RunService, state: _SearchState, is_wanted: Callable[[], bool]) -> None:
         self._hub = hub
@@ -263,10 +263,11 @@ class _SearchPass:
         )
 
     async def _search_new(self, since: int, events: set[str]) -> int:
-        """Look from the end back to where it had come, and on to the last row of each of some events.
+        """Search from the end back to the last searched row, and further to the last rows of some
+        events.
 
         Returns:
-            The number of the first row that was looked at.
+            The number of the first row examined.
         """
         state = self._state
         found: list[int] = []
@@ -317,7 +318,7 @@ class _SearchPass:
 
 
 def _set_member(seqs: array[int], seq: int, *, is_match: bool) -> None:
-    """See to it that a number is among rising ones, or isn't."""
+    """Add a number to sorted numbers, or remove it."""
     at = bisect_left(seqs, seq)
     if (at < len(seqs) and seqs[at] == seq) != is_match:
         seqs.insert(at, seq) if is_match else seqs.pop(at)

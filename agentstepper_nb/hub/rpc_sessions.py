@@ -1,4 +1,4 @@
-"""The Core's end of a line: whoever dialled greets, then asks what is served to it, and may be asked."""
+"""The Core's end of an RPC connection: the peer says hello, then both sides may send requests."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .connection import Connection
 
 
 class RpcPeerSession:
-    """One peer's connection.
+    """The connection of one RPC peer.
 
     Args:
-        connection: Its socket.
-        services: What it may ask for.
-        log: Gets what was refused.
-        lost_message: What those are told who wait for its answers when it is gone.
-        can_control: Whether it may change anything; the services see to it, the peer is told.
-        on_hello: Called once it has greeted.
-        on_close: Called once it is gone.
+        connection: The peer's socket.
+        services: The services that the peer may call.
+        log: Receives the refusals.
+        lost_message: The error message of requests to the peer that its disconnection fails.
+        can_control: Whether the peer may change anything. The peer is told; the services enforce it.
+        on_hello: Called after the peer's hello.
+        on_close: Called after the connection's end.
     """
 
     def __init__(
@@ -47,18 +47,18 @@ class RpcPeerSession:
         self._has_sent_hello = False
 
     def receive(self, text: str) -> None:
-        """A text frame came."""
+        """Handle a text frame."""
         if self._has_sent_hello:
             self.rpc_session.receive(text)
         else:
             self._greet(text)
 
     def receive_binary(self) -> None:
-        """A binary frame came: it is refused, and the connection goes on."""
+        """Refuse a binary frame; the connection stays open."""
         self.rpc_session.receive_binary()
 
     def on_closed(self) -> None:
-        """The connection is gone. Idempotent."""
+        """Handle the connection's end. Idempotent."""
         on_close, self._on_close = self._on_close, None
         if on_close is not None:
             on_close()

@@ -1,4 +1,4 @@
-"""Files of runs are read one after another, on a thread of their own: the loop goes on meanwhile."""
+"""Reads files of runs one after another, on a thread, so that the event loop isn't blocked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..store import archive
 
 
 class _ImportEnded(Exception):
-    """Nobody waits for the run any more."""
+    """The import was cancelled, or the Core ends."""
 
 
 class LoadRun(Protocol):
@@ -28,7 +28,7 @@ class RunImporter:
     """Reads files of runs. One at a time, so that many take no more memory than one.
 
     Args:
-        load: Reads one.
+        load: Reads a file.
     """
 
     def __init__(self, load: LoadRun = archive.load_run_file) -> None:
@@ -37,14 +37,14 @@ class RunImporter:
         self._closed = threading.Event()
 
     async def load(self, data: bytes, run_id: str) -> RunHistory:
-        """Read a file. Where the caller is cancelled, the thread ends its work at its next step.
+        """Read a file. If the caller is cancelled, the thread stops at its next step.
 
         Args:
-            data: The file.
-            run_id: The id that its run gets.
+            data: The file's bytes.
+            run_id: The id for the file's run.
 
         Raises:
-            ProtocolError: It is damaged, above a bound, or of a newer version.
+            ProtocolError: The file is damaged, too large, or of a newer version.
         """
         ended = threading.Event()
 
@@ -61,6 +61,6 @@ class RunImporter:
             ended.set()
 
     def close(self) -> None:
-        """Read no more: what is being read ends at its next step."""
+        """Stop reading: the file in progress ends at its next step."""
         self._closed.set()
         self._thread.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""A run's profile: when its events ran, and what its prompts are made of."""
+"""A run's profile: the times of its events, and the parts of its prompts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class MessageSize(NamedTuple):
-    """A message of a prompt, by what tells it from others."""
+    """A message of a prompt: its digest and size."""
 
     digest: int
     size_bytes: int
@@ -48,11 +48,11 @@ class PromptMessages(NamedTuple):
 
 
 async def read_profile(hub: RunService, command: GetProfile) -> RunProfile:
-    """Read when a run's events ran and what they used.
+    """Read the times of a run's events, and their usage.
 
     Raises:
         CommandError: `unknown_run`.
-        DamagedRunError: What is kept of the run is hurt.
+        DamagedRunError: The stored run is damaged.
     """
     last = hub.run(command.run).rows
     first = max(1, last - MAX_PROFILED_ROWS + 1)
@@ -98,7 +98,7 @@ class RunProfiler:
                 self._prompts[item.event] = prompt
 
     def make_profile(self) -> RunProfile:
-        """The profile of all that was added; an event that begins before the first row is left out."""
+        """Make the profile of the added rows; an event that begins before the first row is left out."""
         begins = sorted(self._begins.values(), key=lambda point: point.seq)
         sizes = self._compare_prompts(begins)
         events = (
@@ -108,7 +108,9 @@ class RunProfiler:
         return RunProfile(run=self._run, events=tuple(events), first_row=self._first_row)
 
     def _compare_prompts(self, begins: list[HaltPoint]) -> dict[str, PromptSizes]:
-        """The sizes of each prompt, by event: what its agent's previous prompt had is history."""
+        """The sizes of each prompt, by event. Messages of the same agent's previous prompt count as
+        history.
+        """
         previous: dict[tuple[str, ...], frozenset[int]] = {}
         sizes = {}
         for begin in begins:

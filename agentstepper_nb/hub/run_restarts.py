@@ -1,4 +1,4 @@
-"""What becomes of a view's request to start a run again."""
+"""Executes a view's request to start a run again."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ CELL_IN_PLACE: Final = (
 
 
 async def start_again(hub: RunService, view: ViewSession, command: StartAgain) -> RunStartedAgain:
-    """Start a run's command, or give the cell that is to be run.
+    """Start a run's command, or return the notebook cell to run.
 
     Args:
         hub: The Core's service.
-        view: Who asks; its login may control.
-        command: What the person wants.
+        view: The requesting view, whose login may control.
+        command: The person's request.
 
     Raises:
         CommandError: `unknown_run`, `cannot_start_again`.
-        DamagedRunError: What is kept of the run is hurt.
+        DamagedRunError: The stored run is damaged.
     """
     run = hub.run(command.run)
     if not view.rights.has_login:

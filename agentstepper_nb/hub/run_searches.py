@@ -1,4 +1,4 @@
-"""The searches for deciding events that views have started: one a run at a time, each a program."""
+"""The searches for deciding events that views have started: one per run at a time, each a program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..protocol.run_programs import BisectPhase, BisectState
 from .command_starter import CommandStarter
 from .search_programs import KILL_TIMEOUT_S, ProgramEnd, SearchProgram
 
-#: Searches that go on at once, and those that are remembered, with what they came to.
+#: Searches that run at once, and finished searches that are remembered with their results.
 MAX_RUNNING: Final = 4
 MAX_REMEMBERED: Final = 100
 _MAX_PROBES: Final = 100
@@ -57,7 +57,7 @@ class RunSearches:
         self._is_closed = False
 
     def notify(self, output: RecordOutput) -> None:
-        """A run began, perhaps a search's execution; or one was deleted."""
+        """Handle a record: a run began, perhaps a search's execution, or a run was deleted."""
         record = output.record
         if isinstance(record, RunDeleted):
             search = self._searches.get(record.run)
@@ -76,12 +76,12 @@ class RunSearches:
         self._changed.set()
 
     def find(self, run: str) -> BisectState:
-        """The search of a run as it stands, or that there was none."""
+        """The state of a run's search, or the state "none"."""
         search = self._searches.get(run)
         return BisectState(run=run, revision=0) if search is None else search.state
 
     async def wait(self, run: str, seen: int) -> BisectState:
-        """The search of a run, once it has another revision than the one that was seen."""
+        """Wait for a run's search to have another revision than the one that was seen."""
         while (state := self.find(run)).revision == seen and not self._is_closed:
             await self._changed.wait()
         return state
@@ -90,12 +90,12 @@ class RunSearches:
         """Start a search.
 
         Args:
-            command: What the person wants.
-            folder: Where its check runs.
+            command: The person's request.
+            folder: The working directory of the check.
 
         Raises:
-            CommandError: `cannot_bisect`: this run is searched already, too many are, or no program
-                starts.
+            CommandError: `cannot_bisect`: this run is searched already, too many searches run, or the
+                program can't start.
         """
         run = command.run
         before = self._searches.get(run)
@@ -129,10 +129,10 @@ class RunSearches:
         return search.change(phase=BisectPhase.RUNNING, question="")
 
     def cancel(self, run: str) -> BisectState:
-        """End a run's search.
+        """Cancel a run's search.
 
         Raises:
-            CommandError: `cannot_bisect`: none goes on.
+            CommandError: `cannot_bisect`: no search of the run is in progress.
         """
         search = self._searches.get(run)
         if search is None or search.state.phase not in _LIVE:
@@ -188,12 +188,12 @@ class _Search:
         self._result: wire.ResultReport | wire.FailureReport | None = None
 
     def change(self, **fields: object) -> BisectState:
-        """Be in another state."""
+        """Change the search's state."""
         self.state = replace(self.state, revision=self._number_change(), **fields)
         return self.state
 
     def on_report(self, report: wire.BisectReport) -> None:
-        """The program has come further."""
+        """Handle the program's report."""
         match report:
             case wire.QuestionReport(text=text, queries=queries):
                 self.change(phase=BisectPhase.ASKING, question=text, queries=queries)
@@ -204,7 +204,7 @@ class _Search:
                 self._result = report
 
     def on_end(self, end: ProgramEnd) -> None:
-        """The program has ended: it may be started again."""
+        """Handle the program's end: the search may be started again."""
         phase, message, row = self._conclude(end)
         self.change(
             phase=phase,

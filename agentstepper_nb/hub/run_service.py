@@ -1,8 +1,8 @@
-"""The service at the bottom of the hub: the debugger, the store, and the order of effects.
+"""The lowest layer of the hub: the debugger, the store, and the order of effects.
 
-Every input goes to the debugger, and its outputs are performed in their order: recorded first, then the
-agent is answered and the UIs are told. All of it happens on one event loop. The sessions of agents and
-UIs stand above and call this service; `hub.Hub` composes all of them.
+Every input goes to the debugger, and its outputs are performed in order: recorded first, then sent to
+the agent and the UIs. All of this happens on one event loop. The sessions of agents and UIs are in a
+higher layer and call this service; `hub.Hub` composes all of them.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ from .run_test_exports import RunTestExporter
 
 
 class RunService:
-    """All runs of one Core, and who is connected to them.
+    """All runs of one Core, and the peers connected to them.
 
     Args:
-        store: Where runs are kept; the service replays what it holds.
-        log: Gets one line a run, commit and refusal.
-        clock: Tells POSIX seconds.
-        event_registry: What extensions add to the debugger's words.
-        limits: How much it does at once, and how long it waits.
+        store: The store of the runs; the service replays its contents.
+        log: Gets one line for each run, commit and refusal.
+        clock: Returns POSIX seconds.
+        event_registry: The event types and summaries that extensions add.
+        limits: The service's limits of work and time.
     """
 
     def __init__(
@@ -99,23 +99,23 @@ class RunService:
         self.agent_liveness.on_agent_reconnected(run)
 
     def unregister_connection(self, peer: AgentConnectionPeer) -> None:
-        """A connection of agents is gone."""
+        """Remove a connection of agents that has ended."""
         self._connected.discard(peer)
 
     def unregister_agent(self, run: str) -> None:
-        """A run's session is gone."""
+        """Remove a run's session that has ended."""
         self._agents.pop(run, None)
         self.agent_questions.pop(run, None)
 
     def replace_agent(self, run: str) -> None:
-        """A run's agent connects again: the connection it may still have is of no use."""
+        """Replace the connection of a run's agent, which has connected again."""
         session = self._agents.get(run)
         self.unregister_agent(run)
         if session is not None:
             session.on_replaced()
 
     def unregister_view(self, session: ViewPeer) -> None:
-        """A UI is gone."""
+        """Remove a UI that has disconnected."""
         if session in self._views:
             self._views.remove(session)
             self.log.info("UI disconnected")
@@ -127,11 +127,11 @@ class RunService:
         return self.debugger.runs
 
     def run(self, run_id: str) -> Run:
-        """One run's header. Raises `CommandError` `unknown_run`."""
+        """Get a run's header. Raises `CommandError` `unknown_run`."""
         return self.debugger.run(run_id)
 
     def call_when_listed(self, notify: Callable[[list[Run]], None]) -> None:
-        """Give the headers of all runs, oldest first, once what they say is recorded."""
+        """Pass the headers of all runs, oldest first, to a callback once those headers are recorded."""
         self.store.call_when_recorded(partial(notify, self.runs()))
 
     async def wait_listed(self) -> list[Run]:
@@ -141,7 +141,7 @@ class RunService:
         return runs
 
     def find(self, run_id: str) -> Run | None:
-        """One run's header, where there is such a run."""
+        """Find a run's header; None if there is no such run."""
         try:
             return self.debugger.run(run_id)
         except CommandError:
@@ -159,11 +159,11 @@ class RunService:
         return run
 
     async def history(self, run_id: str) -> RunHistory:
-        """One run, whole.
+        """Read a whole run.
 
         Raises:
             CommandError: `unknown_run`.
-            DamagedRunError: What is kept of it is hurt.
+            DamagedRunError: The stored run is damaged.
         """
         self.debugger.run(run_id)
         try:
@@ -176,12 +176,12 @@ class RunService:
         return replace(history, run=header)
 
     async def search(self, query: str, run: str | None = None, limit: int = 100) -> SearchResults:
-        """Where words stand, newest first.
+        """Find text in runs, newest first.
 
         Args:
             query: As for `Store.search`.
-            run: Look in this one alone.
-            limit: The most that is given.
+            run: The id of the only run to search; None: all runs.
+            limit: The most hits.
 
         Raises:
             ProtocolError: `invalid_search`.
@@ -195,11 +195,11 @@ class RunService:
     async def check_edit(
         self, run_id: str, halt_point: str, edit: str, revision: int | None = None
     ) -> None:
-        """Ask an agent whether it takes an edit, before the edit is set.
+        """Ask an agent whether an edit is valid, before the edit is set.
 
         Raises:
             CommandError: `unknown_run`, `stale`.
-            ProtocolError: `invalid_edit`: the agent doesn't, or it is no edit.
+            ProtocolError: `invalid_edit`: the agent rejects the edit, or it isn't an edit.
         """
         is_new = self.commands.is_new_edit(run_id, halt_point, edit, revision)
         questions = self.agent_questions.get(run_id)
@@ -207,7 +207,7 @@ class RunService:
             await questions.check_edit(halt_point, edit)
 
     async def write_note(self, run_id: str, message: str, text: str) -> None:
-        """Write beside a row, in place of what stands there; "" takes it away.
+        """Write the note beside a row, in place of an earlier note; "" removes the note.
 
         Raises:
             CommandError: `unknown_run`, or `unknown_content`: the run has no such row.
@@ -230,11 +230,11 @@ class RunService:
         self.perform(self.commands.record_summary(summary, subject))
 
     async def find_row(self, run_id: str, message: str) -> HaltPoint | Event:
-        """A row's halt point or debug message.
+        """Find a row's halt point or debug message.
 
         Raises:
             CommandError: `unknown_run`, or `unknown_content`: the run has no such row.
-            DamagedRunError: What is kept of the run is hurt.
+            DamagedRunError: The stored run is damaged.
         """
         self.debugger.run(run_id)
         try:
@@ -261,17 +261,17 @@ class RunService:
         return history.run.name, await asyncio.to_thread(dump, history)
 
     async def import_run(self, data: bytes) -> Run:
-        """Take a run's file in, as a run of its own.
+        """Import a run's file as a new run.
 
         Raises:
-            ProtocolError: It is damaged, above a bound, or of a newer version.
+            ProtocolError: The file is damaged, too large, or of a newer version.
             CommandError: `store_failed`.
         """
         self.check_store()
         return await self.import_history(await self._imports.load(data, self.new_id()))
 
     async def import_history(self, history: RunHistory) -> Run:
-        """Take a run in that was read from a file, by an id of its own."""
+        """Import a run that was read from a file, under a new id."""
         self.perform(self.commands.import_run(history))
         await self.wait_recorded()
         self.log.info("%s imported", extract_first_line(history.run.name))
@@ -284,7 +284,7 @@ class RunService:
         return str(uuid_utils.uuid7())
 
     def check_store(self) -> None:
-        """Refuse what need not begin while nothing can be kept.
+        """Raise an error if the store can't record, so that no new work begins.
 
         Raises:
             CommandError: `store_failed`.
@@ -294,7 +294,7 @@ class RunService:
             raise CommandError("store_failed", said)
 
     def mark_detached(self, run_id: str) -> None:
-        """A run's agent is away, and may come back."""
+        """Mark a run whose agent is disconnected and may come back."""
         self.perform(self.debugger.detach(run_id, self.clock()))
         self.log.info("run %s: its agent is away", extract_first_line(run_id))
         self.agent_liveness.on_agent_disconnected(self.run(run_id))
@@ -308,14 +308,14 @@ class RunService:
         is_reported: bool = True,
         exit_code: int | None = None,
     ) -> None:
-        """A run ends.
+        """End a run.
 
         Args:
-            run_id: The run.
-            ending: How it ended.
-            failure: What ended it.
-            is_reported: Whether its agent said so.
-            exit_code: Of its process, where that is known.
+            run_id: The run's id.
+            ending: The run's ending.
+            failure: The failure that ended the run.
+            is_reported: Whether the agent reported the ending.
+            exit_code: The exit code of the agent's process, if known.
         """
         exit_info = self.agent_liveness.on_run_ending(self.run(run_id), is_reported=is_reported)
         code = exit_info if exit_code is None else exit_code
@@ -338,9 +338,9 @@ class RunService:
         """Perform outputs in their order: all are recorded first.
 
         Args:
-            outputs: Of the debugger.
-            origin: The UI whose command this is.
-            on_synced: Called once they are durable.
+            outputs: The debugger's outputs.
+            origin: The UI whose command made the outputs.
+            on_synced: Called once the outputs are durable.
             on_notified: Called once they are recorded, and agents, UIs and listeners are notified.
         """
         saved = [output for output in outputs if isinstance(output, RecordOutput)]
@@ -349,11 +349,11 @@ class RunService:
         self.store.append(records, done, durable=needs_durability(outputs), on_synced=on_synced)
 
     def call_when_recorded(self, done: Callable[[], None]) -> None:
-        """Call back once all that was performed so far is recorded, and told."""
+        """Call back once all outputs performed so far are recorded and sent."""
         self.store.append((), done)
 
     async def wait_recorded(self) -> None:
-        """Wait until all that was performed so far is recorded, and told."""
+        """Wait until all outputs performed so far are recorded and sent."""
         await wait_for_callback(self.call_when_recorded)
 
     async def wait_store_settled(self) -> None:
@@ -378,7 +378,7 @@ class RunService:
             on_notified()
 
     def _notify_agents(self, outputs: Sequence[Output]) -> None:
-        """Tell agents their leases, and then what they wait for: see `LeaseGranted`."""
+        """Send agents their leases, and then the answers that they wait for: see `LeaseGranted`."""
         for output in outputs:
             if isinstance(output, LeaseGranted) and (agent := self._agents.get(output.run)):
                 agent.send_lease(output)

@@ -24,12 +24,12 @@ TIMED_OUT: Final = (
 
 
 class RunTestExporter:
-    """Runs `agentstepper export --pytest`, once at a time. It lives on the Core's loop.
+    """Runs `agentstepper export --pytest`, one export at a time. Used on the Core's event loop.
 
     Args:
         starter: Starts the program.
-        folder: The folder that keeps the runs.
-        timeout_s: Seconds that it may take.
+        folder: The folder that stores the runs.
+        timeout_s: Seconds that an export may take.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class RunTestExporter:
         self._lock = asyncio.Lock()
 
     async def write(self, command: ExportTest, folder: str) -> str:
-        """Write a run's test and its recording; the path of the test.
+        """Write a run's test and its recording. Returns the path of the test.
 
         Args:
-            command: What the person wants.
-            folder: The folder of the agent, which gets them.
+            command: The person's request.
+            folder: The agent's folder, where both files are written.
 
         Raises:
             CommandError: `cannot_export_test`.

@@ -1,4 +1,4 @@
-"""What a Core needs for background agents: their store, its workers, and who watches."""
+"""A Core's background agents: their store, the Core's workers, and the connections to them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .workers import Workers, WorkerSession
 if TYPE_CHECKING:
     from .metrics import RuntimeMetrics
 
-#: Says the same as `AgentStepperExtension.runtime_store` and `agentstepper serve --runtime-store`.
+#: Sets the same as `AgentStepperExtension.runtime_store` and `agentstepper serve --runtime-store`.
 STORE_VARIABLE: Final = "AGENTSTEPPER_RUNTIME_STORE"
 _SQLITE: Final = "sqlite"
 _LANCE: Final = "lance:"
@@ -45,13 +45,13 @@ _CLIENT_GONE: Final = "The client has disconnected."
 
 
 def check_store_location(location: str) -> str:
-    """A place for the rows, as options name it.
+    """Check the location of the store of background agents, as options name it.
 
     Args:
         location: `sqlite`, or the URL of a database in PostgreSQL.
 
     Raises:
-        ValueError: It is none of these.
+        ValueError: The location is neither.
     """
     if location == _SQLITE or location.startswith(_POSTGRES):
         return location
@@ -68,16 +68,16 @@ def check_store_location(location: str) -> str:
 
 
 def open_chosen_store(folder: Path | None, durability: Durability, location: str) -> RuntimeStore:
-    """Open the store that is chosen.
+    """Open the store at the chosen location.
 
     Args:
-        folder: The Core's folder, whose lock whoever calls holds; None: what is kept is gone with it.
-        durability: When what is kept outlives what.
-        location: Where the rows are kept; see `check_store_location`.
+        folder: The Core's folder, whose lock the caller holds; None: the store is in memory.
+        durability: When written data is safe on disk.
+        location: The store's location; see `check_store_location`.
 
     Raises:
-        StoreError: It can't be used.
-        ValueError: There is none such.
+        StoreError: The store can't be used.
+        ValueError: The location is invalid.
     """
     if check_store_location(location).startswith(_POSTGRES):
         return _open_postgres(location, durability)
@@ -85,21 +85,21 @@ def open_chosen_store(folder: Path | None, durability: Durability, location: str
 
 
 class RuntimeHost:
-    """The runtime of a Core, with all that it needs around it. Used on the Core's event loop.
+    """The runtime of a Core, with the objects it needs. Used on the Core's event loop.
 
     Args:
-        folder: The Core's folder, whose lock it has; None: what is kept is gone with the Core.
-        durability: When what is kept outlives what.
-        store_location: Where the rows are kept; see `check_store_location`.
-        log: Gets a line for each worker that comes and goes.
-        worker_starter: Starts a worker where one is needed; None: somebody else does.
-        options: What a person set.
+        folder: The Core's folder, whose lock the Core holds; None: the store is in memory.
+        durability: When written data is safe on disk.
+        store_location: The store's location; see `check_store_location`.
+        log: Gets a line for each worker that connects or disconnects.
+        worker_starter: Starts a worker when one is needed; None: the Core starts no workers.
+        options: The options that a person set.
 
     Attributes:
-        runtime: The agents.
+        runtime: The runtime of background agents.
         workers: The Core's workers.
-        chats: The chats that are served through it.
-        metrics: The figures for Prometheus; None: nobody wants them.
+        chats: The chats that are served through the Core.
+        metrics: The metrics for Prometheus; None: switched off.
 
     Raises:
         StoreError: The folder can't be used.
@@ -137,7 +137,7 @@ class RuntimeHost:
             self.runtime.on_worker_needed = self._supervisor.request_worker
 
     def attach(self, hub: Hub) -> None:
-        """Let agents and the Core's runs know of each other."""
+        """Connect background agents with the Core's runs."""
 
         async def prune(limits: RetentionLimits) -> None:
             await self.runtime.prune(limits)
@@ -149,7 +149,7 @@ class RuntimeHost:
         hub.retention.prune_agents = prune
 
     async def start(self) -> None:
-        """Look whether agents wait for a worker; where a server has the rows, in the background."""
+        """Request a worker if there is work; with a database server, in the background."""
         if isinstance(self._store, SharedRuntimeStore):
             self._store.follow(self.runtime.publish_changes_elsewhere)
         self._starting = asyncio.create_task(self._start())
@@ -157,11 +157,11 @@ class RuntimeHost:
             await asyncio.shield(self._starting)
 
     def connect(self, connection: Connection, right: MethodRight) -> RpcPeerSession:
-        """A client connected: it asks the runtime, as a worker would ask its Core.
+        """Open the session of a client, which calls the runtime's methods as a worker does.
 
         Args:
-            connection: Its socket.
-            right: What it may do.
+            connection: The client's socket.
+            right: The client's right.
         """
         services = {SERVICE: RuntimeService(self.runtime, right)}
         session = RpcPeerSession(
@@ -176,7 +176,7 @@ class RuntimeHost:
         return session
 
     async def close(self) -> None:
-        """End the worker that was started, then all connections, then what is kept. Idempotent."""
+        """End the worker that was started, then all connections, and close the store. Idempotent."""
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.wait((self._starting,))
@@ -219,7 +219,7 @@ class RuntimeHost:
             offer.connection_lost()
 
     async def _search(self, request: AgentSearch) -> AgentSearchResult:
-        """Let a projection search, which no Core starts by itself."""
+        """Search by a projection, which no Core starts by itself."""
         if not self.workers.is_serving(PROJECTION_SERVICE):
             return await refuse_search(request)
         return await self.workers.call(

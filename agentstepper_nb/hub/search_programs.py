@@ -1,4 +1,4 @@
-"""The program of a search: started, asked, cancelled, and heard of until it ends."""
+"""The program of a search: starts it, answers and cancels it, and reads its reports until it ends."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ import msgspec
 from ..protocol.run_programs import BisectReport, bisect_report_decoder
 from .command_starter import CommandStarter, read_output_tail
 
-#: Bytes of a report at most: what is longer isn't one.
+#: Bytes of a report at most: a longer line isn't a report.
 _MAX_REPORT_BYTES: Final = 1024 * 1024
 #: Seconds that a cancelled search's programs have to end by themselves.
 KILL_TIMEOUT_S: Final = 3.0
 
 
 class ProgramEnd(NamedTuple):
-    """How a program ended.
+    """The end of a program.
 
     Args:
-        code: Its exit code.
-        output: What it printed last, in one line.
+        code: The exit code.
+        output: The last line of the program's output.
     """
 
     code: int
@@ -38,14 +38,14 @@ class ProgramEnd(NamedTuple):
 
 
 class SearchProgram:
-    """`agentstepper bisect` of a Core. It lives on the Core's loop.
+    """A Core's process of `agentstepper bisect`. Used on the Core's event loop.
 
     Args:
-        starter: Starts it.
-        log: Gets a line of its start and its end.
-        on_report: Hears what it reports.
-        on_end: Hears of its end, after all reports.
-        kill_timeout_s: Seconds that it has to end by itself once it is cancelled.
+        starter: Starts the program.
+        log: Gets a line for its start and its end.
+        on_report: Called with each report.
+        on_end: Called with the program's end, after all reports.
+        kill_timeout_s: Seconds after cancelling before the program is killed.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class SearchProgram:
         self._was_killed = threading.Event()
 
     async def start(self, words: Sequence[str], folder: str) -> None:
-        """Start it.
+        """Start the program.
 
         Args:
-            words: What `agentstepper bisect` is told.
-            folder: Where it starts, and its check runs.
+            words: The arguments of `agentstepper bisect`.
+            folder: The working directory of the program and of its check.
 
         Raises:
-            OSError: It can't be started.
+            OSError: The program can't be started.
         """
         descriptor, name = tempfile.mkstemp(prefix="agentstepper-bisect-", suffix=".log")
         path = Path(name)
@@ -106,7 +106,7 @@ class SearchProgram:
             self._signal(signal.SIGTERM)
 
     def answer(self, *, goes_on: bool) -> None:
-        """Answer the question that it asked last."""
+        """Answer the program's last question."""
         process = self._process
         if process is not None and process.stdin is not None:
             with suppress(OSError, ValueError):  # it has ended
@@ -130,7 +130,7 @@ class SearchProgram:
                 os.killpg(self._process.pid, number)
 
     def _watch(self, process: subprocess.Popen[bytes], reports: int, output: Path) -> None:
-        """Read its reports, and wait for its end; its output is kept where it failed."""
+        """Read the program's reports, and wait for its end; its output is deleted unless it failed."""
         with open(reports, "rb") as pipe:
             for line in iter(lambda: pipe.readline(_MAX_REPORT_BYTES), b""):
                 try:

@@ -1,4 +1,4 @@
-"""How the standalone Core accepts connections: where no more files can be opened, and as it stops."""
+"""How the standalone Core accepts connections, also when it is out of file descriptors, or stops."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from websockets.asyncio.server import Server
 
-#: What asyncio is told to accept at one go. Where it can't, it starts a timer for each of so many tries,
-#: and each timer tries as often again: with its own 100, soon all it does.
+#: The connections that asyncio accepts at once. If it can't, it starts a timer for each of so many
+#: tries, and each timer tries as often again: with asyncio's default of 100, soon all it does.
 ACCEPTS_PER_TURN: Final = 1
-#: Connections that the system lets wait until they are accepted.
+#: Connections that the system queues until they are accepted.
 _BACKLOG: Final = 128
 #: Seconds between two lines about one trouble.
 _LOG_INTERVAL_S: Final = 60.0
-#: What asyncio says of a connection that it couldn't accept; it tries again after a second.
+#: asyncio's message for a connection that it couldn't accept; it tries again after a second.
 _NOT_ACCEPTED: Final = "socket.accept() out of system resource"
 _OPEN_FILES: Final = (errno.EMFILE, errno.ENFILE)
 #: Turns of the event loop from accepting a connection until websockets has a task for it.
@@ -26,10 +26,10 @@ _LOOP_TURNS: Final = 3
 
 
 def enlarge_backlog(server: Server) -> None:
-    """Let as many connections wait as if asyncio accepted them all at one go.
+    """Queue as many connections as if asyncio accepted them all at once.
 
     Args:
-        server: A server that listens.
+        server: A listening server.
     """
     for each in server.sockets:
         with each.dup() as listening:
@@ -54,10 +54,10 @@ async def stop_accepting(servers: Sequence[Server]) -> None:
 
 
 class AcceptErrorLog:
-    """Says once a minute that no connection can be accepted; asyncio says all else as ever.
+    """Logs once a minute that no connection can be accepted; other errors go to asyncio's handler.
 
     Args:
-        log: Gets the line.
+        log: Receives the line.
     """
 
     def __init__(self, log: logging.Logger) -> None:
@@ -65,7 +65,7 @@ class AcceptErrorLog:
         self._logged_at: float | None = None
 
     def handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """What an event loop calls for an error that nobody catches."""
+        """Handle an exception that the event loop caught, as `loop.set_exception_handler` requires."""
         if context.get("message") != _NOT_ACCEPTED:
             loop.default_exception_handler(context)
             return

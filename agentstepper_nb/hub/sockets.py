@@ -1,4 +1,4 @@
-"""A connection of the `websockets` library, as the hub sees it, and how connections take turns."""
+"""A connection of the `websockets` library, as the hub uses it, and fair turns among connections."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .connection import PeerSession, cut_close_reason, is_same_machine
 from .limits import DEFAULT_HUB_LIMITS
 from .run_service import RunService
 
-#: Messages of one connection that are taken in one turn of the event loop.
+#: Messages of one connection that are handled in one turn of the event loop.
 MESSAGES_PER_YIELD: Final = 8
 #: Messages of one connection from one mark in the store's queue to the next: a multiple of
-#: `MESSAGES_PER_YIELD`. No more than two marks wait there, so that what others send is recorded
-#: soon.
+#: `MESSAGES_PER_YIELD`. No more than two marks wait there, so that other connections' messages are
+#: recorded soon.
 MESSAGES_PER_STORE_WAIT: Final = 64
 
 
@@ -28,10 +28,11 @@ def _call_at_once(done: Callable[[], None]) -> None:
 
 
 class FairScheduler:
-    """Counts what one connection sends, and says when the next message has to wait.
+    """Counts the messages of one connection, and decides when the next message has to wait.
 
-    A connection whose messages are there already never waits for its socket: without this, and with a
-    store that is slower than the connection, it would keep the loop and the store to itself.
+    A connection whose messages have already arrived never waits for its socket: without this class,
+    and with a store that is slower than the connection, it would block the loop and the store for
+    others.
 
     Args:
         call_when_settled: Calls back once the store has recorded all that it was given.
@@ -45,7 +46,7 @@ class FairScheduler:
         self._store_caught_up: asyncio.Event | None = None
 
     def count_message(self) -> Awaitable[None] | None:
-        """Count a message: what to await before the next one; None where that needs no waiting."""
+        """Count a message. Returns what to await before the next one; None: nothing."""
         self._message_count += 1
         return None if self._message_count % MESSAGES_PER_YIELD else self._yield_turn()
 
@@ -80,13 +81,13 @@ _MAX_GATHERED_BYTES: Final = 64 * 1024
 
 
 class SocketConnection:
-    """Sends without waiting, in order; a peer that doesn't read is let go.
+    """Sends without waiting, in order; closes the connection of a peer that doesn't read.
 
     Args:
         socket: The server's side of the connection.
         max_backlog_bytes: Bytes that may wait for the peer.
-        gathers: Whether all messages of one turn of the event loop go in one write. A UI gets several of
-            each halt point, and each write costs as much as making the message.
+        gathers: Whether all messages of one turn of the event loop are sent in one write. A UI gets
+            several messages for each halt point, and each write costs as much as making a message.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class SocketConnection:
 
     @property
     def is_local(self) -> bool:
-        """Whether the peer is on this machine, or comes from one of its own addresses."""
+        """Whether the peer is on this machine, or connects from one of this machine's addresses."""
         peer, own = self._socket.remote_address, self._socket.local_address
         return is_same_machine(peer and peer[0], own and own[0])
 
@@ -150,7 +151,7 @@ class SocketConnection:
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes that the system hasn't taken yet."""
+        """Bytes that the system hasn't accepted yet."""
         return self._socket.transport.get_write_buffer_size() + self._gathered_bytes
 
     def close(self, code: int, reason: str) -> None:
@@ -162,12 +163,12 @@ class SocketConnection:
 async def serve_connection(
     socket: ServerConnection, session: PeerSession, scheduler: FairScheduler
 ) -> None:
-    """Feed a session with what comes, until the connection is gone.
+    """Pass a connection's messages to its session, until the connection ends.
 
     Args:
         socket: The server's side of the connection.
         session: The peer's side of the hub.
-        scheduler: Says when other connections are next.
+        scheduler: Decides when other connections have their turn.
     """
     if hasattr(socket.transport, "max_size"):
         socket.transport.max_size = READ_BYTES

@@ -202,7 +202,7 @@ class AgentStepperCore(CoreControl):
             self.log.info("UIs:    %s://%s:%d", self._scheme, self.host, self.ui_port)
 
     def _announce_here(self) -> None:
-        """Let this process's own programs find this Core, and its tokens."""
+        """Register this Core and its tokens, so that programs in this process find them."""
         ui_url = "" if self.ui_port is None else self.url(self.ui_port)
         folder = "" if self._folder is None else str(self._folder)
         url = self.url(self.client_port)

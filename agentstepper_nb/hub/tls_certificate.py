@@ -54,12 +54,12 @@ class TlsCertificate(NamedTuple):
 def make_tls_options(
     certificate: TlsCertificate | None, handshake_timeout_s: float, close_timeout_s: float
 ) -> dict[str, Any]:
-    """What a server that listens is given to speak TLS; nothing where it has no certificate.
+    """Make the TLS options of a listening server; empty without a certificate.
 
     Args:
-        certificate: The server's.
-        handshake_timeout_s: Seconds that a client has for TLS's handshake.
-        close_timeout_s: Seconds that a client has to answer TLS's goodbye.
+        certificate: The server's certificate.
+        handshake_timeout_s: Seconds for the TLS handshake.
+        close_timeout_s: Seconds for the TLS shutdown.
     """
     if certificate is None:
         return {}

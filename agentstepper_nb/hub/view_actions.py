@@ -1,4 +1,4 @@
-"""Commands of views for which nothing waits: an agent, a model, a program or files may take long."""
+"""Commands of views that run in the background: an agent, a model, a program or files may take long."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ async def _sample(hub: RunService, _: ViewSession, command: SamplingCommand) -> 
     return await sample_query(hub, command)
 
 
-#: What answers a command, by its type: each type of `Action` has one. They raise CommandError, and
-#: DamagedRunError where what is kept of the run is hurt.
+#: The handler of each type of `Action`. Handlers raise CommandError, and DamagedRunError if the stored
+#: run is damaged.
 ACTION_HANDLERS: Final[
     dict[type[Struct], Callable[[RunService, ViewSession, Any], Awaitable[v2.CoreToUi]]]
 ] = {

@@ -1,4 +1,4 @@
-"""Commands of a view of version 2: what they read, and what they do to the debugger."""
+"""Commands of a view of version 2: reads, and changes of the debugger."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .run_profile import read_model_info, read_profile
 from .run_service import RunService
 from .views import RequestedEdit
 
-#: Commands on what is pending, which stay in their order.
+#: Commands on pending halt points, which are executed in order.
 Decision = (
     v2.StepRun
     | v2.ContinueRun
@@ -59,10 +59,10 @@ ViewQuery = (
 
 
 def find_edit(hub: RunService, command: Decision) -> RequestedEdit | None:
-    """The edit that a command brings, which its agent is asked about first.
+    """Find a command's edit, which the agent must validate first.
 
     Raises:
-        CommandError: `stale`, `cannot_guide`: the guide fits into no prompt.
+        CommandError: `stale`, `cannot_guide`: the guide doesn't fit into the prompt.
     """
     if isinstance(command, v2.DenyCall | v2.SkipCall | v2.RaiseError):
         return None
@@ -77,7 +77,7 @@ def find_edit(hub: RunService, command: Decision) -> RequestedEdit | None:
 
 
 def decide(hub: RunService, command: Decision) -> list[Output]:
-    """Carry out a command on what is pending."""
+    """Execute a command on a pending halt point."""
     match command:
         case v2.SkipCall() | v2.RaiseError() | v2.GuidePrompt():
             return _answer(hub, command)
@@ -123,7 +123,7 @@ def change(hub: RunService, command: Struct) -> list[Output]:
 
 
 def change_rule(hub: RunService, command: Struct) -> list[Output]:
-    """Change what people set for all runs; nothing where the command does not."""
+    """Execute a command that changes a rule for all runs; returns no outputs for other commands."""
     rules = hub.commands.rules
     match command:
         case v2.SetBreakpoint(breakpoint=breakpoint):
@@ -147,7 +147,7 @@ async def read_whole_run(hub: RunService, command: v2.ReadRun) -> v2.RunOpened:
 
     Raises:
         CommandError: `unknown_run`.
-        DamagedRunError: What is kept of the run is hurt.
+        DamagedRunError: The stored run is damaged.
     """
     history = await hub.history(command.run)
     # On a thread: to sum up long contents takes a while, in which others would wait.
@@ -221,9 +221,9 @@ async def _export(hub: RunService, command: v2.ExportRun) -> v2.RunExported:
     return v2.RunExported(name=name, data=data.decode("ascii"), format=command.format)
 
 
-#: What answers a command, by its type: each type of `ViewQuery` has one. They raise CommandError
-#: `unknown_run` or `unknown_content`, ProtocolError `invalid_search` or `invalid_message` (too many
-#: rows), and DamagedRunError where what is kept of the run is hurt.
+#: The handler of each type of `ViewQuery`. Handlers raise CommandError `unknown_run` or
+#: `unknown_content`, ProtocolError `invalid_search` or `invalid_message` (too many rows), and
+#: DamagedRunError if the stored run is damaged.
 QUERY_HANDLERS: Final[
     dict[type[ViewQuery], Callable[[RunService, Any], Awaitable[v2.CoreToUi]]]
 ] = {
@@ -244,11 +244,11 @@ QUERY_HANDLERS: Final[
 
 
 def make_opened_run(history: RunHistory, event_registry: EventTypeRegistry) -> v2.RunOpened:
-    """A run, whole, as a view shows it, without contents.
+    """Make the message with a whole run, without contents.
 
     Args:
         history: The run.
-        event_registry: What extensions add to the debugger's words.
+        event_registry: The event types and summaries that extensions add.
     """
     return v2.RunOpened(
         run=history.run,

@@ -1,4 +1,4 @@
-"""Which views may see the stacks and locals of agents, and what is asked for them."""
+"""Inspects the stacks and locals of agents for views that may see them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ NOT_PENDING: Final = "The agent doesn't wait at this halt point. Look at the one
 async def inspect_halt_point(
     hub: RunService, view: ViewSession, command: wire.InspectionCommand
 ) -> wire.InspectionResult:
-    """What an agent answers to a view; where it enters pdb, its halt point is answered, too.
+    """Ask an agent for an inspection. If the agent enters pdb, its halt point is answered, too.
 
     Args:
         hub: The Core's service.
-        view: Who asks; its login may control.
-        command: What it asks.
+        view: The requesting view, whose login may control.
+        command: The inspection.
 
     Raises:
         CommandError: `unknown_run`, `inspection_refused`.

@@ -1,4 +1,4 @@
-"""What becomes of a view's request that a program of the Core's machine works on recorded runs."""
+"""Executes view commands for which the Core starts a program on recorded runs."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ NO_FILE_NAME: Final = "{file} is no name of a file. Write a name without a folde
 async def execute_bisect_command(
     hub: RunService, view: ViewSession, command: wire.BisectCommand
 ) -> BisectState:
-    """Do what a view wants with the search of a run.
+    """Execute a view's command on the search of a run.
 
     Args:
         hub: The Core's service.
-        view: Who asks.
-        command: What it wants; all but `GetBisect` of a login that may control.
+        view: The requesting view.
+        command: The command. All but `GetBisect` need a login that may control.
 
     Raises:
         CommandError: `unknown_run`, `cannot_bisect`.
-        DamagedRunError: What is kept of the run is hurt.
+        DamagedRunError: The stored run is damaged.
     """
     run = hub.run(command.run)
     searches = hub.run_searches
@@ -76,16 +76,16 @@ async def _start(hub: RunService, view: ViewSession, command: wire.StartBisect) 
 
 
 async def export_test(hub: RunService, view: ViewSession, command: ExportTest) -> ExportedTest:
-    """Write the test of a run, as a view wants it.
+    """Write the test of a run.
 
     Args:
         hub: The Core's service.
-        view: Who asks; its login may control.
-        command: What it wants.
+        view: The requesting view, whose login may control.
+        command: The command.
 
     Raises:
         CommandError: `unknown_run`, `cannot_export_test`.
-        DamagedRunError: What is kept of the run is hurt.
+        DamagedRunError: The stored run is damaged.
     """
     run = hub.run(command.run)
     _check_may_start(hub, view, "cannot_export_test", [run.id])
@@ -102,16 +102,16 @@ async def export_test(hub: RunService, view: ViewSession, command: ExportTest) -
 
 
 def _check_may_start(hub: RunService, view: ViewSession, code: str, runs: Sequence[str]) -> None:
-    """Check that a view may have a command of its own executed, on these runs.
+    """Check that a view may start a program on these runs.
 
     Args:
         hub: The Core's service.
-        view: Who asks; its login may control.
+        view: The requesting view, whose login may control.
         code: The error's code.
         runs: The ids that the program gets.
 
     Raises:
-        CommandError: It may not.
+        CommandError: The view may not.
     """
     first = runs[0]
     if not view.rights.has_login:
@@ -126,10 +126,10 @@ def _check_may_start(hub: RunService, view: ViewSession, code: str, runs: Sequen
 
 
 async def _find_start(hub: RunService, run: str) -> StartMethod | None:
-    """How a run was started, as its Core knows it; None: it doesn't.
+    """Find how a run was started; None if its Core doesn't know.
 
     Raises:
-        DamagedRunError: What is kept of the run is hurt.
+        DamagedRunError: The stored run is damaged.
     """
     await hub.wait_recorded()
     credentials = await hub.store.agent_credentials(run)

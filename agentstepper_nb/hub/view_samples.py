@@ -1,7 +1,7 @@
-"""Halted LLM queries that views have asked again, and what the answers cost.
+"""Resamples halted LLM queries for views, and records what the answers cost.
 
-Of an answer nothing is recorded but its cost: a person who takes it skips the query with it, or edits
-the query's own answer to be that.
+Nothing of an answer is recorded but its cost: a person who chooses an answer skips the query with it,
+or edits the query's own answer accordingly.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ NOT_OFFERED: Final = (
 
 
 async def sample_query(hub: RunService, command: wire.SamplingCommand) -> wire.SamplingAnswer:
-    """What an agent answers to a view that has a halted query asked again, or asks if it can be.
+    """Ask an agent to send a halted query again, or whether that is possible.
 
     Args:
         hub: The Core's service.
-        command: What the view asks.
+        command: The view's command.
 
     Raises:
         CommandError: `unknown_run`, `resample_refused`.

@@ -1,8 +1,8 @@
-"""What a UI is told of the runs that it has open: at once, and no faster than a person reads.
+"""Sends a UI the changes of its opened runs: at once, but no faster than a person reads.
 
-Of what comes faster, the last page of new rows is told at the end of a span; the others are there to be
-asked for, which a run's header tells by its number of rows. Never left out are commits, notes, what is
-pending, and what becomes of a row that was told. A run's header comes after the rows that it is about.
+Of faster changes, only the last page of new rows is sent, at the end of an interval; the UI can request
+the other rows, whose number the run's header has. Always sent are commits, notes, pending halt points,
+and changes of rows that were sent. A run's header follows the rows that it counts.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from ..protocol import ui as v2
 from ..protocol.data_model import Run
 from .pagination import PAGE_ROWS
 
-#: Seconds between two tellings of what came together, and messages that meanwhile go at once.
+#: Seconds between two batches, and messages that are sent at once in between.
 BATCH_INTERVAL_S: Final = 0.05
 MAX_IMMEDIATE_PER_INTERVAL: Final = 16
-#: Bytes that wait for a UI that is behind: it is told the rest once it has caught up.
+#: Bytes that wait for a slow UI: further changes are sent once the UI has caught up.
 MAX_WAITING_BYTES: Final = 1 << 20
 
 MakeMessage = Callable[[], v2.CoreToUi]
 
 
 class TimerHandle(Protocol):
-    """What calls back later."""
+    """The handle of a scheduled call."""
 
     def cancel(self) -> None:
-        """Don't call."""
+        """Cancel the call."""
 
 
 class LoopClock(Protocol):
@@ -44,7 +44,7 @@ class LoopClock(Protocol):
 
 @dataclass
 class OpenedRun:
-    """A run that a UI has open."""
+    """The updates of one run that a UI has open."""
 
     last_seq: int  # the number of the last row that it was told, or could have been
     waiting: dict[object, MakeMessage] = field(default_factory=dict)  # in their order; rows by id
@@ -53,12 +53,12 @@ class OpenedRun:
 
 
 class ViewUpdates:
-    """One UI's.
+    """The pending updates of one UI.
 
     Args:
         send: Sends a message.
-        clock: The loop's time.
-        waiting: How many bytes wait for the UI.
+        clock: Returns the event loop.
+        waiting: Returns the bytes that wait for the UI.
     """
 
     def __init__(
@@ -76,28 +76,28 @@ class ViewUpdates:
         self._remaining = 0  # messages that go at once within it
 
     def open(self, run: str, last_seq: int) -> None:
-        """A run is opened.
+        """Start sending a run's changes.
 
         Args:
-            run: Its id.
-            last_seq: The number of the last row that its UI has.
+            run: The run's id.
+            last_seq: The number of the last row that the UI has.
         """
         self.flush()  # it may have been open before
         self.opened[run] = OpenedRun(last_seq)
 
     def close(self, run: str) -> None:
-        """A run is closed, or gone."""
+        """Stop sending the changes of a run that was closed or deleted."""
         self.opened.pop(run, None)
 
     def add_row(self, run: str, id: str, seq: int, make: MakeMessage, *, pending: bool) -> None:
-        """A row is new or changed.
+        """Add a new or changed row.
 
         Args:
-            run: An open run.
-            id: The row's.
-            seq: Its number.
-            make: Makes the message; called only where it is sent.
-            pending: Whether it waits for a person.
+            run: The id of an open run.
+            id: The row's id.
+            seq: The row's number.
+            make: Makes the message; called only if it is sent.
+            pending: Whether the row waits for a person.
         """
         opened = self.opened[run]
         new, opened.last_seq = seq > opened.last_seq, max(seq, opened.last_seq)
@@ -111,21 +111,21 @@ class ViewUpdates:
                 opened.waiting.pop(opened.new_row_ids.popleft(), None)
 
     def add_message(self, run: str, make: MakeMessage) -> None:
-        """Something else of an open run is to be told, in its order."""
+        """Add another message about an open run, in its order."""
         if self._can_send_now():
             self._send(make())
         else:
             self.opened[run].waiting[object()] = make
 
     def set_header(self, run: Run) -> None:
-        """An open run's header is to be told, after all that it is about."""
+        """Add an open run's header, after all rows and messages that it covers."""
         if self._can_send_now():
             self._send(v2.RunChanged(run=run))
         else:
             self.opened[run.id].header = run
 
     def flush(self) -> None:
-        """Tell all that waits."""
+        """Send all pending updates."""
         if self._timer is None:
             return
         self._timer.cancel()
@@ -141,14 +141,14 @@ class ViewUpdates:
                 self._send(v2.RunChanged(run=header))
 
     def end(self) -> None:
-        """Tell nothing any more."""
+        """Stop sending."""
         self.opened.clear()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _can_send_now(self) -> bool:
-        """Whether a message goes now, and not at the end of the span."""
+        """Whether a message is sent now, and not at the end of the interval."""
         if self._timer is not None:
             return False
         clock = self._clock()

@@ -1,4 +1,4 @@
-"""What UIs of both versions share."""
+"""The base class of UI sessions of both protocol versions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .error_replies import make_error_reply
 from .peers import ViewPeer
 from .run_service import RunService
 
-#: Why a command is refused that changes something, where the UI has no such right.
+#: The error of a command that changes something, if the UI lacks the right.
 WATCH_ONLY: Final = (
     "This login may watch, not control: ask for the right to execute on this server."
 )
@@ -33,7 +33,7 @@ class RequestedEdit(NamedTuple):
 
 
 class ViewSession(ABC):
-    """One UI's connection, whatever its version."""
+    """The session of one UI's connection, of either version."""
 
     def __init__(self, hub: RunService, connection: Connection, rights: AccessRights) -> None:
         self.hub = hub
@@ -50,7 +50,7 @@ class ViewSession(ABC):
         self._pending_decisions = 0  # commands whose edits agents look at, and those behind them
 
     def receive(self, text: str) -> None:
-        """A text frame came."""
+        """Handle a text frame."""
         if self.hub.closing:
             return
         try:
@@ -59,24 +59,24 @@ class ViewSession(ABC):
             self._refuse(error, text)
 
     def receive_binary(self) -> None:
-        """A binary frame came: refused, and the connection goes on."""
+        """Refuse a binary frame; the connection stays open."""
         self._refuse(
             ProtocolError("binary_frame", "The message came as a binary frame. Send text frames."),
             "",
         )
 
     def on_closed(self) -> None:
-        """The connection is gone."""
+        """Handle the connection's end."""
         for task in self._tasks:
             task.cancel()
         self.hub.unregister_view(self)
 
     def notify(self, output: RecordOutput, origin: ViewPeer | None) -> None:
-        """Tell what was recorded; what fails here is this UI's alone.
+        """Send a record to the UI. A failure concerns this UI only.
 
         Args:
-            output: The record, and the halt point it is about.
-            origin: The UI whose command this is.
+            output: The record, and the halt point that it concerns.
+            origin: The UI whose command made the record.
         """
         if self._open_reads:
             self._deferred.append((output, origin))
@@ -92,14 +92,14 @@ class ViewSession(ABC):
 
     @abstractmethod
     def notify_store(self, info: StoreInfo) -> None:
-        """Tell how runs are kept, where that has changed."""
+        """Handle a change of the store's state."""
 
     def _begin_read(self) -> None:
-        """Hold what is told from now on: it comes after what is being read."""
+        """Hold notifications from now on: they are sent after the read in progress."""
         self._open_reads += 1
 
     def _end_read(self) -> None:
-        """Tell what was held. What was read is sent by now, and may hold some of it already."""
+        """Send the held notifications. The read, sent by now, may include some of them already."""
         self._open_reads -= 1
         if not self._open_reads:
             deferred, self._deferred = self._deferred, []
@@ -107,10 +107,10 @@ class ViewSession(ABC):
                 self.notify(saved, by)
 
     def _decide(self, execute: Callable[[], None], edited: RequestedEdit | None, text: str) -> None:
-        """Carry out a command, after those before it and once the agent takes the edit it brings.
+        """Execute a command, after the commands before it and once the agent has validated its edit.
 
         Args:
-            execute: Carries it out.
+            execute: Executes the command.
             edited: The edit.
             text: The command's message.
         """
@@ -142,15 +142,16 @@ class ViewSession(ABC):
         is_background: bool = False,
         lock: asyncio.Lock | None = None,
     ) -> None:
-        """Do something that takes its time, after what was begun before it.
+        """Run slow work as a task, after the work that was begun before it.
 
-        Its errors are answered like any other.
+        Errors are answered as those of any message.
 
         Args:
-            work: What to do.
-            text: The message that asked for it.
-            is_background: It may take long, and only what else is done aside waits for it.
-            lock: What it waits for in the place of either.
+            work: The work.
+            text: The message that requested the work.
+            is_background: Whether the work may take long, so that only other background work waits for
+                it.
+            lock: The lock to hold instead of the default one.
         """
         lock = lock or (self._background_lock if is_background else self._lock)
         task = asyncio.ensure_future(self._guarded(work, text, lock))
@@ -180,7 +181,7 @@ class ViewSession(ABC):
 
     @abstractmethod
     def send_initial_state(self) -> None:
-        """Send what a new connection is owed."""
+        """Send the initial messages of a new connection."""
 
     @abstractmethod
     def _notify(self, output: RecordOutput, origin: ViewPeer | None) -> None: ...

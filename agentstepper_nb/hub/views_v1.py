@@ -24,7 +24,7 @@ from .views import WATCH_ONLY, RequestedEdit, ViewSession
 #: A snapshot of so many characters more is sent again a second later.
 _CHARS_PER_S: Final = 4 * 1024 * 1024
 
-#: Where a call is approved: version 1 knows no approvals.
+#: The message where a call needs approval: version 1 has no approvals.
 _APPROVE_ELSEWHERE: Final = (
     "The call {call} asks for approval, and a view of version 1 can't approve: nothing was done. "
     "Approve or deny the call in the notebook's view, with `agentstepper step`, or in the agent's own "
@@ -35,11 +35,11 @@ _ADD_IT: Final = "Add ?token= and the control token to the address by which the 
 
 
 class ViewSessionV1(ViewSession):
-    """A UI of version 1. It is told of every run that its rights let it know."""
+    """The session of a UI of version 1, which is sent every run that the UI's rights let it see."""
 
     def __init__(self, hub: RunService, connection: Connection, rights: AccessRights) -> None:
         super().__init__(hub, connection, rights)
-        #: What the snapshot shows, until nothing of it can be told any more.
+        #: The ids in the snapshot, until no notification can repeat one.
         self._shown: set[str] = set()
         self._size = 0  # characters of the last snapshot
         self._resend_timer: asyncio.TimerHandle | None = None
@@ -49,13 +49,13 @@ class ViewSessionV1(ViewSession):
         ] = ()  # what was pending where a note says why it needs a yes
 
     def on_closed(self) -> None:
-        """The connection is gone."""
+        """Handle the connection's end."""
         if self._resend_timer is not None:
             self._resend_timer.cancel()
         super().on_closed()
 
     def send_initial_state(self) -> None:
-        """Send the snapshot. What is told meanwhile comes after it."""
+        """Send the snapshot. Notifications meanwhile are sent after it."""
         self._begin_read()
         self._run_task(self._snapshot)
 
@@ -79,13 +79,13 @@ class ViewSessionV1(ViewSession):
             self.hub.call_when_recorded(self._forget_shown)
 
     def _send_halted(self, runs: Iterable[Run], active: Run | None) -> None:
-        """Say of each run that it is halted, of the active one last.
+        """Send the state of each halted run, of the active one last.
 
-        The snapshot names one message that a run is halted at: its UI lets a person edit no other.
+        The snapshot names one message at which a run is halted: the UI allows edits of no other.
 
         Args:
-            runs: Those of the snapshot.
-            active: The one that the snapshot names.
+            runs: The runs in the snapshot.
+            active: The run that the snapshot names.
         """
         halted = [run for run in runs if run.pending]
         if len(halted) > 1:
@@ -93,7 +93,7 @@ class ViewSessionV1(ViewSession):
                 self._send(v1.encode_run_state(run))
 
     def _resend_snapshot_later(self) -> None:
-        """Send the snapshot again, soon: version 1 has no message that changes what it was told."""
+        """Schedule the snapshot again: version 1 has no message that changes an earlier message."""
         if self._resend_timer is None:
             loop = asyncio.get_running_loop()
             self._resend_timer = loop.call_later(
@@ -128,7 +128,7 @@ class ViewSessionV1(ViewSession):
         return chosen[::-1]
 
     async def _history(self, run: str) -> RunHistory | None:
-        """A run as it is kept; None where it is gone by now, or hurt."""
+        """Read a run; None if it is deleted by now, or damaged."""
         try:
             return await self.hub.history(run)
         except CommandError:
@@ -138,7 +138,7 @@ class ViewSessionV1(ViewSession):
             return None
 
     def _notify(self, output: RecordOutput, origin: ViewPeer | None) -> None:
-        """Tell what was recorded, in version 1's order of messages."""
+        """Send a record, in version 1's order of messages."""
         if self._shown and _id(output.record) in self._shown:
             return
         if not (self.rights.can_see_all_runs or self._is_visible_record(output.record)):
@@ -154,7 +154,7 @@ class ViewSessionV1(ViewSession):
                     self._send(text)
 
     def _may_show(self, run: Run) -> bool:
-        """Whether this UI may know a run."""
+        """Whether this UI may see a run."""
         return self.rights.can_see_all_runs or run.is_version_1
 
     def _is_visible_record(self, record: Record) -> bool:
@@ -179,11 +179,11 @@ class ViewSessionV1(ViewSession):
         return False
 
     def _check_known(self, command: v1.V1Command) -> None:
-        """Refuse a command that is not for UIs without a token.
+        """Refuse a command that isn't allowed for UIs without a token.
 
         Raises:
-            CommandError: `watch_only`: it would take in a file. `unknown_run`: it is about a run that
-                this UI may not know, whether there is one or not.
+            CommandError: `watch_only`: the command imports a file. `unknown_run`: the UI may not see the
+                run, whether it exists or not.
         """
         if self.rights.can_see_all_runs:
             return
@@ -268,9 +268,9 @@ class ViewSessionV1(ViewSession):
             self._note(found.id, message)
 
     async def _revert_edits(self) -> None:
-        """Show messages as they stand, and why they weren't edited.
+        """Send the messages unedited again, and the reason why their edits were refused.
 
-        The original's UI shows an edit as soon as it sends it, and knows no errors.
+        The original's UI shows an edit as soon as it sends it, and can't receive errors.
         """
         self._begin_read()
         refused, self._refused_edits = self._refused_edits, []
@@ -288,7 +288,7 @@ def _make_approval_error(call: str, run: str) -> CommandError:
 
 
 def _edited(command: v1.V1Command) -> RequestedEdit | None:
-    """The edit that a command brings; null takes one back."""
+    """Return a command's edit; null withdraws an edit."""
     if not isinstance(command, v1.V1Update):
         return None
     edit = bytes(command.content).decode()
@@ -305,7 +305,7 @@ def _size(history: RunHistory) -> int:
 
 
 def _ids(history: RunHistory) -> Iterator[str]:
-    """What of a run a snapshot has shown."""
+    """Yield the ids that a snapshot of a run contains."""
     yield history.run.id
     yield from (point.id for point in history.halt_points)
     yield from (event.id for event in history.events)
@@ -313,7 +313,7 @@ def _ids(history: RunHistory) -> Iterator[str]:
 
 
 def _messages(record: Record) -> tuple[str, ...]:
-    """What a record is told by; nothing where version 1 has no message for it."""
+    """Convert a record to messages; empty if version 1 has no message for it."""
     match record:
         case records.HaltPointSaved(halt_point=halt_point):
             return (v1.encode_new_message(halt_point),)
@@ -331,7 +331,7 @@ def _messages(record: Record) -> tuple[str, ...]:
 
 
 def _id(record: Record) -> str | None:
-    """What a record adds to what is shown; None where it changes what is."""
+    """Return the id that a record adds to a view; None if the record changes an existing id."""
     match record:
         case records.RunStarted(run=run):
             return run.id

@@ -50,7 +50,7 @@ _Watching = (
     | ViewQuery
 )
 
-#: What a list of runs shows of a run, besides whether its agent waits for a message.
+#: The values of a run that a list of runs shows, besides whether its agent waits for a message.
 _get_listed: Final = attrgetter(
     *("name", "tags", "state", "pending", "ending", "stopping"),
     *("failure", "exit_code", "detached_at"),
@@ -60,7 +60,7 @@ _LARGE_BYTES: Final = 64 * 1024
 
 
 class ViewSessionV2(ViewSession):
-    """A UI of version 2. It is told of every run's state, and of the contents of those it opened."""
+    """The session of a UI of version 2: sends every run's state, and the contents of opened runs."""
 
     def __init__(
         self, hub: RunService, connection: Connection, rights: AccessRights, extensions: Extensions
@@ -83,7 +83,7 @@ class ViewSessionV2(ViewSession):
         """The snapshot answers the UI's hello."""
 
     def on_closed(self) -> None:
-        """The connection is gone."""
+        """Handle the connection's end."""
         self._updates.end()
         super().on_closed()
 
@@ -99,7 +99,7 @@ class ViewSessionV2(ViewSession):
             self._notify_contents(output)
 
     def _notify_contents(self, output: RecordOutput) -> None:
-        """Tell what was recorded of an opened run besides its header."""
+        """Send a record of an opened run, besides its header."""
         notify = CONTENT_NOTIFIERS.get(type(output.record))
         if notify is not None:
             notify(self, output.record)
@@ -144,12 +144,12 @@ class ViewSessionV2(ViewSession):
             self._updates.add_message(commit.run, partial(_commit, kind, commit))
 
     def notify_store(self, info: StoreInfo) -> None:
-        """Tell how runs are kept, where that has changed."""
+        """Handle a change of the store's state."""
         if self._has_sent_hello:
             self._send(v2.StoreChanged(store=info))
 
     def _notify_run(self, record: _WithHeader | records.ImportedRunSaved) -> None:
-        """Tell a header. Of runs that aren't opened, only what a list of runs shows."""
+        """Send a header. Of runs that aren't opened, only changes that a list of runs shows."""
         run = record.history.run if isinstance(record, records.ImportedRunSaved) else record.run
         before = self._sent_headers.get(run.id)
         self._sent_headers[run.id] = run
@@ -201,7 +201,7 @@ class ViewSessionV2(ViewSession):
             self._begin(command, id, text)
 
     def _execute_decision(self, command: Decision, id: str | None) -> None:
-        """Carry out a command on what is pending, and answer once all that it brought was told."""
+        """Execute a command on a pending halt point, and answer after all its notifications are sent."""
         outputs = view_commands.decide(self.hub, command)
         self.hub.perform(outputs, self, on_notified=partial(self._answer, v2.CommandDone(), id))
 
@@ -231,7 +231,7 @@ class ViewSessionV2(ViewSession):
                 self._change(command, id)
 
     def _change(self, command: Struct, id: str | None) -> None:
-        """Change a run or a rule, and answer once all that it brought was told."""
+        """Change a run or a rule, and answer after all its notifications are sent."""
         outputs = view_commands.change(self.hub, command)
         self.hub.perform(outputs, self, on_notified=partial(self._answer, v2.CommandDone(), id))
 
@@ -312,7 +312,7 @@ class ViewSessionV2(ViewSession):
         self._answer(v2.RunImported(run=run), id)
 
     async def _run_extension_command(self, name: str, body: Struct, id: str | None) -> None:
-        """Carry out a command of an extension."""
+        """Execute a command of an extension."""
         command = self._extensions.commands[name]
         if command.requires_control and not self.rights.can_control:
             raise CommandError("watch_only", WATCH_ONLY)
@@ -338,7 +338,7 @@ class ViewSessionV2(ViewSession):
     # ---- sending ------------------------------------------------------------------------------------
 
     def _answer(self, message: v2.CoreToUi, id: str | None) -> None:
-        """Answer a command, after all that happened before was told."""
+        """Answer a command, after the notifications of all earlier changes."""
         if self._updates.opened:
             self._updates.flush()
         self._send(message, id)
@@ -357,7 +357,7 @@ def _commit(kind: type[v2.CommitAdded | v2.CommitChanged], commit: Commit) -> v2
     return kind(run=commit.run, commit=strip_contents(commit))
 
 
-#: The commands that take their time, and what does each, by its type.
+#: The commands that run as a task, with the handler of each type.
 TASKS: Final[dict[type[Struct], Callable[..., Coroutine[Any, Any, None]]]] = {
     v2.OpenRun: ViewSessionV2._open,
     v2.WriteNote: ViewSessionV2._write_note,
@@ -365,7 +365,7 @@ TASKS: Final[dict[type[Struct], Callable[..., Coroutine[Any, Any, None]]]] = {
     **dict.fromkeys(get_args(ViewQuery), ViewSessionV2._read),
     **dict.fromkeys(ACTION_HANDLERS, ViewSessionV2._act),
 }
-#: What tells every UI of a record, by its type.
+#: The function that notifies every UI of a record, by the record's type.
 NOTIFIERS: Final[dict[type[records.Record], Callable[[ViewSessionV2, Any], None]]] = {
     records.RunStarted: ViewSessionV2._notify_run,
     records.RunHeaderSaved: ViewSessionV2._notify_run,
@@ -379,8 +379,8 @@ NOTIFIERS: Final[dict[type[records.Record], Callable[[ViewSessionV2, Any], None]
     records.EditRuleDeleted: ViewSessionV2._send_deleted_edit_rule,
     records.PricesSet: ViewSessionV2._notify_prices,
 }
-#: What tells a UI that has a run open of a record about its contents, by the record's type; a halt
-#: point's is told as its row, and the others not at all.
+#: The function that notifies a UI with an open run of a record about the run's contents, by the record's
+#: type; a halt point is sent as its row, and other records not at all.
 CONTENT_NOTIFIERS: Final[dict[type[records.Record], Callable[[ViewSessionV2, Any], None]]] = {
     records.EventSaved: ViewSessionV2._notify_event,
     records.CommitSaved: ViewSessionV2._notify_commit,

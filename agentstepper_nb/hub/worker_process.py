@@ -1,7 +1,7 @@
-"""A worker as a process of the Core's: started when it is needed, and gone when the Core is.
+"""A worker as a process of the Core: started when it is needed, and ended with the Core.
 
-It holds the reading end of a pipe whose other end is the Core's alone: that ends with the Core, however
-the Core ends, and the worker with it.
+The worker holds the reading end of a pipe whose other end only the Core holds: the pipe closes when the
+Core ends for any reason, and the worker ends, too.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from ..protocol.text_escaping import escape_to_one_line
 
 #: Seconds to end by itself before it is killed.
 _END_TIMEOUT_S: Final = 8.0
-#: Seconds after its end in which what it said last is read.
+#: Seconds after a worker's end in which its last output is read.
 _DRAIN_S: Final = 0.5
 #: Bytes of a line that are waited for, and that the log shows of one.
 _MAX_LINE_BYTES: Final = 1024 * 1024
 _MAX_SHOWN_BYTES: Final = 2000
 _STDERR: Final = 2  # its descriptor
-#: What a worker isn't to inherit of whoever started the Core.
+#: The environment variables that a worker must not inherit from the Core.
 _TOKENS: Final = {AGENT_TOKEN_VARIABLE, CONTROL_TOKEN_VARIABLE}
-#: `-P`: what lies in the folder where it starts is not imported in the package's place.
+#: `-P`: modules in the working directory must not shadow the package.
 COMMAND: Final = (sys.executable, "-P", "-m", "agentstepper_nb", "worker", "--until-eof")
 
 
-#: Where the steps of background agents run, and how many sessions have a process at once.
+#: Defaults: where steps of background agents run, and how many sessions have a process at once.
 DEFAULT_ISOLATION: Final = "process"
 DEFAULT_PROCESSES: Final = 32
 
@@ -54,13 +54,13 @@ def make_command(
     *,
     logs_json: bool = False,
 ) -> tuple[str, ...]:
-    """The command that starts a worker.
+    """Make the command that starts a worker.
 
     Args:
-        folder: The Core's folder; None: it has none.
+        folder: The Core's folder; None: the Core has none.
         isolation: Where steps run whose moniker isn't cooperative: `process` or `none`.
         processes: How many sessions have a process at once.
-        logs_json: Whether its log is JSON.
+        logs_json: Whether the worker logs JSON.
     """
     data = () if folder is None else ("--data", str(folder))
     log = ("--log-json",) if logs_json else ()
@@ -68,11 +68,11 @@ def make_command(
 
 
 def make_environment(agents: CoreEndpoint, worker_token: str) -> dict[str, str]:
-    """What a worker inherits: this process's, and where the Core is.
+    """Make a worker's environment: this process's, with the Core's addresses and tokens.
 
     Args:
-        agents: Where the Core takes agents: what a worker runs is debugged there.
-        worker_token: The token that the Core takes workers by.
+        agents: The Core's address for agents: the worker's agents are debugged there.
+        worker_token: The worker token of the Core.
     """
     inherited = {name: value for name, value in os.environ.items() if name not in _TOKENS}
     return {
@@ -85,15 +85,15 @@ def make_environment(agents: CoreEndpoint, worker_token: str) -> dict[str, str]:
 
 
 class WorkerProcess:
-    """Starts one worker, and again where it has ended.
+    """Starts one worker at a time, and again after its end.
 
     Args:
-        log: Gets what it says.
-        environment: Makes its environment at each start.
-        command: What is started.
+        log: Receives the worker's output.
+        environment: Makes the worker's environment at each start.
+        command: The command to start.
 
     Attributes:
-        on_end: Called with the process where one has ended, and how it ended, for a person.
+        on_end: Called after a worker's end with the process id, and the ending for a person.
     """
 
     def __init__(
@@ -161,11 +161,11 @@ class WorkerProcess:
 
 
 class _Process(asyncio.SubprocessProtocol):
-    """A process that runs, and what it says. asyncio's own `Process` ends only once nobody holds its
-    error output any more; what a worker has started may hold that for long.
+    """A running process and its output. asyncio's own `Process` ends only after every holder of its
+    standard error has closed it; programs that a worker has started may hold that for long.
 
     Args:
-        log: Gets each line of what it says.
+        log: Receives each line of the output.
     """
 
     def __init__(self, log: logging.Logger) -> None:
@@ -175,13 +175,13 @@ class _Process(asyncio.SubprocessProtocol):
         self._stderr_closed = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It runs."""
+        """Store the started process."""
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
         self.pid = transport.get_pid()
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
-        """It says something."""
+        """Log the output."""
         assert isinstance(data, bytes)
         *lines, partial_line = (self._partial_line + data).split(b"\n")
         if len(partial_line) > _MAX_LINE_BYTES:
@@ -191,16 +191,16 @@ class _Process(asyncio.SubprocessProtocol):
             self._log_line(line)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """It says no more."""
+        """Note the end of the output."""
         if fd == _STDERR:
             self._stderr_closed.set()
 
     def process_exited(self) -> None:
-        """It has ended."""
+        """Note the end of the process."""
         self._exited.set()
 
     def end_input(self) -> None:
-        """Close its standard input, where it reads that nobody needs it."""
+        """Close the process's standard input, which tells the process to end."""
         pipe = self._transport.get_pipe_transport(0)
         if pipe is not None:
             pipe.close()
@@ -210,7 +210,7 @@ class _Process(asyncio.SubprocessProtocol):
         self._transport.kill()
 
     async def ended(self) -> int:
-        """Wait until it has ended, and for what it said last; gives its exit code."""
+        """Wait until the process has ended, and for its last output. Returns the exit code."""
         await self._exited.wait()
         with suppress(TimeoutError):
             async with asyncio.timeout(_DRAIN_S):
@@ -229,5 +229,5 @@ class _Process(asyncio.SubprocessProtocol):
 
 
 def _plain(line: bytes) -> str:
-    """A line without control codes: it may quote what a model wrote."""
+    """Remove control codes from a line: it may quote what a model wrote."""
     return escape_to_one_line(line[:_MAX_SHOWN_BYTES].decode(errors="replace"))

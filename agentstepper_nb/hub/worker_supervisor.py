@@ -1,4 +1,4 @@
-"""Keeps a worker at work: where agents need one and nobody dispatches, it starts one."""
+"""Starts a worker whenever agents need one and no worker dispatches."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _FIRST_WAIT_S: Final = 1.0
 _MAX_WAIT_S: Final = 30.0
 #: Seconds after a start from which on it is none that follows closely.
 _STEADY_AFTER_S: Final = 60.0
-#: Seconds after which a worker that runs and doesn't dispatch is said to be slow.
+#: Seconds after which a worker that runs and doesn't dispatch is reported as slow.
 _SLOW_START_S: Final = 60.0
 
 
 class StartBackoff:
-    """How long to wait before each start: doubled where they follow each other closely.
+    """Computes the wait before each start: doubled while starts follow each other closely.
 
     Args:
         first_wait_s: Seconds before the first start that follows another one closely.
@@ -32,10 +32,10 @@ class StartBackoff:
         self._started_at: float | None = None
 
     def record_start(self, now: float) -> None:
-        """One is started now.
+        """Record a start.
 
         Args:
-            now: The time of a clock that only goes forward.
+            now: The time of a monotonic clock.
         """
         if self._started_at is None or now - self._started_at >= _STEADY_AFTER_S:
             self._wait = self._first_wait_s
@@ -49,15 +49,15 @@ class StartBackoff:
 
 
 class WorkerSupervisor:
-    """Starts workers where there is work for a dispatcher and there is none.
+    """Starts workers when there is work and no dispatcher.
 
     Args:
-        worker_starter: Starts one.
+        worker_starter: Starts a worker.
         is_dispatching: Whether any worker dispatches now.
-        has_work: Whether there is work for one.
-        log: Gets a line where one doesn't come.
+        has_work: Whether there is work for a worker.
+        log: Gets a line if a worker doesn't connect.
         first_wait_s: Seconds before the first start that follows another one closely.
-        slow_start_s: Seconds after which a worker that runs and doesn't dispatch is said to be slow.
+        slow_start_s: Seconds after which a worker that runs and doesn't dispatch is reported as slow.
     """
 
     def __init__(
@@ -81,13 +81,13 @@ class WorkerSupervisor:
         self._closed = False
 
     def request_worker(self) -> None:
-        """There may be work, and nobody who does it. On the event loop."""
+        """Start a worker if there is work and no dispatcher. Call it on the event loop."""
         self._is_needed = True
         if not self._closed and (self._task is None or self._task.done()):
             self._task = asyncio.get_running_loop().create_task(self._supervise())
 
     def dispatchers_changed(self) -> None:
-        """Somebody began to dispatch, or stopped."""
+        """Handle a change of the dispatchers."""
         self._changed.set()
 
     async def close(self) -> None:
@@ -116,7 +116,7 @@ class WorkerSupervisor:
                 self._log.warning("no worker for background agents could be started: %s", error)
 
     async def _start_worker(self) -> None:
-        """Start one, and wait until somebody dispatches, or it is gone."""
+        """Start a worker, and wait until a worker dispatches, or the process has ended."""
         ended = await self._worker_starter.start()
         while not self._is_dispatching() and not ended.done():
             if not await self._until_changed(self._slow_start_s, ended):
@@ -127,14 +127,14 @@ class WorkerSupervisor:
     async def _until_changed(
         self, seconds: float, ended: asyncio.Future[str] | None = None
     ) -> bool:
-        """Wait until somebody dispatches or stops, or until the worker has ended.
+        """Wait until a worker starts or stops dispatching, or until the started worker has ended.
 
         Args:
-            seconds: Until then.
+            seconds: The longest wait.
             ended: Done when the worker ends.
 
         Returns:
-            Whether anything happened in that time.
+            Whether one of these happened in that time.
         """
         self._changed.clear()
         if self._is_dispatching():

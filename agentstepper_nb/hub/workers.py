@@ -1,7 +1,8 @@
-"""The Core's side of its workers: which of them serves what, and asking them.
+"""The Core's side of its workers: the services that they offer, and calls of these services.
 
-A service is served by the worker that offered it first, as its state is there; another that offers it
-too takes over where that one is gone. A worker that isn't there yet is started by who asks first.
+A service is served by the worker that offered it first, since its state is there; another worker that
+offers the service takes over when that worker is gone. The first call of a missing service starts a
+worker.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ class WorkerStarter(Protocol):
     """Starts a worker process."""
 
     async def start(self) -> asyncio.Future[str]:
-        """Start it, unless it runs.
+        """Start the worker, unless it runs.
 
         Returns:
-            Done when it ends, with how, for a person.
+            A future that is done when the worker ends, with its ending, for a person.
 
         Raises:
-            OSError: It can't be started.
+            OSError: The worker can't be started.
         """
 
 
@@ -50,10 +51,10 @@ class Workers:
     """All workers of one Core.
 
     Args:
-        log: Gets a line for each that comes and goes.
-        worker_starter: Starts one where nobody serves what is asked for; None: none is.
-        make_services: Makes what a worker may ask for, as its connection begins.
-        on_left: Called where a worker's connection is gone.
+        log: Gets a line for each worker that connects or disconnects.
+        worker_starter: Starts a worker if no worker serves the called service; None: none is started.
+        make_services: Makes the services that a worker may call, at the begin of its connection.
+        on_left: Called when a worker's connection has ended.
     """
 
     def __init__(
@@ -71,30 +72,31 @@ class Workers:
         self._registered = asyncio.Event()
 
     def connect(self, connection: Connection) -> WorkerSession:
-        """A worker connected; its first message says what it serves.
+        """Open the session of a worker that connected. The worker's first message names its services.
 
         Args:
-            connection: Its socket.
+            connection: The worker's socket.
         """
         return WorkerSession(self, connection)
 
     def is_serving(self, service: str) -> bool:
-        """Whether a service can be asked without starting a worker."""
+        """Whether a service can be called without starting a worker."""
         return self.find(service) is not None
 
     async def call(
         self, service: str, method: str, params: Struct | None, kind: type[Value]
     ) -> Value:
-        """Ask a service.
+        """Call a method of a service.
 
         Args:
-            service: Its name.
-            method: What is asked.
-            params: With what.
-            kind: The answer's class; `type(None)` where there is none.
+            service: The service's name.
+            method: The method's name.
+            params: The method's parameters.
+            kind: The answer's class; `type(None)` if there is none.
 
         Raises:
-            CommandError: It was refused; `worker_failed`, `worker_lost` and `unknown_service` are ours.
+            CommandError: The service refused; `worker_failed`, `worker_lost` and `unknown_service` are
+                the Core's own.
         """
         rpc_session = await self._find_or_start(service)
         return _read(await rpc_session.call(service, method, params), kind)
@@ -102,7 +104,7 @@ class Workers:
     async def stream(
         self, service: str, method: str, params: Struct | None, kind: type[Value]
     ) -> AsyncGenerator[Value, None]:
-        """Ask a service for a stream: it goes as fast as it is read. Arguments and errors as `call`."""
+        """Stream from a service, as fast as the stream is read. Arguments and errors as `call`."""
         rpc_session = await self._find_or_start(service)
         async with aclosing(rpc_session.stream(service, method, params)) as items:
             async for item in items:
@@ -116,8 +118,8 @@ class Workers:
     # ---- for sessions -------------------------------------------------------------------------------
 
     def register(self, session: WorkerSession, hello: WorkerHello) -> None:
-        """A worker has greeted. An older connection of the same process is of no use any more, unless it
-        serves something else: a kernel may serve several chats.
+        """Register a worker after its hello. An older connection of the same process is closed, unless
+        it serves other services: a kernel may serve several chats.
         """
         for other in list(self._sessions):
             same = (other.host, other.pid, other.services)
@@ -132,7 +134,7 @@ class Workers:
         self._registered = asyncio.Event()
 
     def remove_session(self, session: WorkerSession) -> None:
-        """A worker is gone."""
+        """Remove a worker that has disconnected."""
         if session in self._sessions:
             self._sessions.remove(session)
             self.log.info("worker %d disconnected", session.pid)
@@ -141,7 +143,7 @@ class Workers:
     # ---- finding ------------------------------------------------------------------------------------
 
     def find(self, service: str) -> RpcSession | None:
-        """The line to whoever serves this now; None where nobody does, and nobody is started."""
+        """The RPC session of the worker that serves this now; None if none does. Starts no worker."""
         return next((each.rpc_session for each in self._sessions if service in each.services), None)
 
     async def _find_or_start(self, service: str) -> RpcSession:
@@ -170,7 +172,7 @@ class Workers:
     async def _wait_for_service(
         self, service: str, ended: asyncio.Future[str]
     ) -> RpcSession | None:
-        """Wait until somebody serves it; None where the process is gone before."""
+        """Wait until a worker serves it; None if the started process ends before."""
         while (rpc_session := self.find(service)) is None:
             if ended.done():
                 return None
@@ -181,11 +183,11 @@ class Workers:
 
 
 class WorkerSession(RpcPeerSession):
-    """One worker's connection.
+    """The session of one worker's connection.
 
     Args:
-        workers: All of them.
-        connection: Its socket.
+        workers: All workers of the Core.
+        connection: The worker's socket.
     """
 
     def __init__(self, workers: Workers, connection: Connection) -> None:

@@ -31,7 +31,7 @@ NO_WORKSPACE: Final = "The run had no workspace, so that there is nothing to put
 
 
 async def list_restored(hub: RunService, runs: Sequence[Run]) -> tuple[RestoredFolder, ...]:
-    """The workspaces of runs in which files are restored that are those of one of the runs.
+    """List the workspaces of the given runs in which files are restored for a run of their tree.
 
     Args:
         hub: The Core's service.
@@ -56,16 +56,16 @@ async def list_restored(hub: RunService, runs: Sequence[Run]) -> tuple[RestoredF
 
 
 async def put_back(hub: RunService, view: ViewSession, command: PutBack) -> FilesPutBack:
-    """Make a run's workspace what it was before a fork restored files in it.
+    """Restore a run's workspace to its state before a fork restored files in it.
 
     Args:
         hub: The Core's service.
-        view: Who asks; its login may control.
-        command: What the person wants.
+        view: The requesting view, whose login may control.
+        command: The person's request.
 
     Raises:
         CommandError: `unknown_run`, `cannot_put_back`.
-        DamagedRunError: What is kept of the run is hurt.
+        DamagedRunError: The stored run is damaged.
     """
     run = hub.run(command.run)
     if not view.rights.has_login:
@@ -85,7 +85,7 @@ async def put_back(hub: RunService, view: ViewSession, command: PutBack) -> File
 
 
 def _explain_refusal(hub: RunService, run: Run) -> str:
-    """Why a run's files can't be put back here; "" where they can."""
+    """Explain why a run's files can't be put back here; "" if they can."""
     if run.workspace is None:
         return NO_WORKSPACE
     if run.host != hub.agent_liveness.machine[0]:
@@ -98,7 +98,7 @@ def _explain_refusal(hub: RunService, run: Run) -> str:
 
 
 def explain_busy_folder(hub: RunService, run: Run) -> str:
-    """Why no file may be written in a run's workspace: an agent works there; "" where none does."""
+    """Explain which live agent blocks writing in a run's workspace by working there; "" if none."""
     place = run.workspace, run.host
     working = (each for each in hub.runs() if each.live and (each.workspace, each.host) == place)
     busy = next(working, None)

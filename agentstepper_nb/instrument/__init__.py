@@ -28,7 +28,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What needs the SDK, which `%load_ext` loads later."""
+    """Load the functions that need the SDK on first use: `%load_ext` needs no SDK at first."""
     if name not in ("trace_request", "trace_request_async"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import custom_transport

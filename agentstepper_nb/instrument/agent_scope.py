@@ -36,16 +36,16 @@ def _find_scope_around() -> Scope | None:
 def call_agent(
     name: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """Call a method that runs an agent; all that begins in it is the agent's.
+    """Call a method that runs an agent; all events that begin in the call are the agent's.
 
     Args:
-        name: The agent's name, as its framework has it.
-        call: The method. It may give the result, a coroutine, a generator or an async generator.
-        args: Its arguments.
-        kwargs: Its keyword arguments.
+        name: The agent's name, in its framework.
+        call: The method. It may return the result, a coroutine, a generator or an async generator.
+        args: The method's arguments.
+        kwargs: The method's keyword arguments.
 
     Returns:
-        What the method gives, or the same kind of coroutine or generator.
+        The method's result, or the same kind of coroutine or generator.
     """
     scope = open_agent(name)
     return call(*args, **kwargs) if scope is None else call_in_scope(scope, call, args, kwargs)
@@ -54,7 +54,7 @@ def call_agent(
 def call_in_scope(
     scope: Scope, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """As `call_agent`, with the agent's scope."""
+    """Call as `call_agent` does, in the agent's scope."""
     try:
         with enter_scope(scope):
             made = call(*args, **kwargs)
@@ -98,7 +98,7 @@ def _step(scope: Scope, steps: Generator[Any, None, Any]) -> Generator[Any, None
 
 
 async def _step_async(scope: Scope, steps: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-    """As `_step`: without it, an async generator's context variables are its consumer's, too."""
+    """The asynchronous `_step`: else an async generator shares its consumer's context variables."""
     inside = scope
     try:
         while True:

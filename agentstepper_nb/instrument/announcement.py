@@ -1,7 +1,7 @@
-"""The line that says where a run halts: in its timeline, and wherever its program's person reads.
+"""The line that names where a run halts: in the run's timeline, and where the program's user reads.
 
-It is said with the first call that passes a seam, when the program has imported what it asks models by;
-what is found later is said then.
+The line comes with the first call that passes a seam, when the program has imported its LLM client;
+seams and tools that are found later are announced later.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _announcer = _Announcer()
 
 
 def set_output(write_notice: WriteNotice | None) -> None:
-    """Say where a person reads the line.
+    """Set the output of the line for a person.
 
     Args:
-        write_notice: Shows the line; None where nobody reads.
+        write_notice: Shows the line; None: no person reads it.
     """
     _announcer.write_notice = write_notice
 
@@ -42,14 +42,14 @@ def has_announced() -> bool:
 
 
 def announce(stepper: BaseStepper, discovered: Sequence[str] = ()) -> str:
-    """Say to the program's person what they weren't told yet of where a run halts.
+    """Show the program's user the new part of the line that names where a run halts.
 
     Args:
-        stepper: The run's.
+        stepper: The stepper of the run.
         discovered: The names of functions that were discovered now.
 
     Returns:
-        What was said, for the run's timeline; "" where there is nothing new.
+        The new text, for the run's timeline; "" where nothing is new.
     """
     line = stepper._current_session().events.seams.pop_announcement(discovered)
     if line:

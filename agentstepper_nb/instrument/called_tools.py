@@ -18,13 +18,13 @@ from typing import Any, Final
 from ..llm_wire.tool_names import CalledTool, find_called_tools
 from ..sdk.base_stepper import BaseStepper
 
-#: Answers of a run whose calls are remembered; what calls of older ones is executed isn't known.
+#: The most answers of a run whose calls are stored; calls of older answers aren't recognized.
 _MAX_ANSWERS: Final = 100
 
 
 @dataclass
 class _RunCalls:
-    """What models called in one run."""
+    """The tools that models called in one run."""
 
     answers: deque[list[CalledTool]] = field(default_factory=lambda: deque(maxlen=_MAX_ANSWERS))
     ids: set[str] = field(default_factory=set)
@@ -39,10 +39,10 @@ _called: ContextVar[tuple[str, list[CalledTool]] | None] = ContextVar(
 
 
 def record_called_tools(stepper: BaseStepper, answer: dict[str, Any]) -> None:
-    """Remember which tools an answer calls.
+    """Record the tools that an answer calls.
 
     Args:
-        stepper: Of the run in which the model was asked.
+        stepper: The stepper of the query's run.
         answer: The whole answer, as the agent reads it.
     """
     calls, run = find_called_tools(answer), stepper.run_id
@@ -58,7 +58,7 @@ def record_called_tools(stepper: BaseStepper, answer: dict[str, Any]) -> None:
 
 @contextmanager
 def restore_called_tools() -> Iterator[None]:
-    """Let this context go on afterwards with the calls that it has now, whatever was asked inside."""
+    """Restore this context's current calls afterwards, whatever queries are made inside."""
     before = _called.get()
     try:
         yield
@@ -72,7 +72,7 @@ def pop_called_tool(run: str, name: str, args: Any) -> CalledTool | None:
     Args:
         run: The run's id.
         name: The tool's name.
-        args: What it is called with: of several calls, that one is preferred.
+        args: The call's arguments: of several calls, one with these is preferred.
 
     Returns:
         None where the answer doesn't call the tool, or each of its calls was executed.
@@ -89,16 +89,16 @@ def pop_called_tool(run: str, name: str, args: Any) -> CalledTool | None:
 
 
 def find_call_id(run: str, name: str, args: Any, given: str | None) -> str | None:
-    """The id that the model gave a call which is executed now.
+    """The id that the model gave a call, which is about to be executed.
 
     Args:
         run: The run's id.
         name: The tool's name.
-        args: What it is called with.
+        args: The call's arguments.
         given: The id by which the framework knows the call, where it has one.
 
     Returns:
-        None where the model gave none, or nothing says which of several calls this is.
+        None where the model gave no id, or several calls are possible.
     """
     with _lock:
         known = _runs.get(run)

@@ -1,4 +1,4 @@
-"""Whose run a call belongs to that is about to be made."""
+"""Finds the run that a call, which is about to be made, belongs to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _is_agent_remote: ContextVar[bool] = ContextVar("agentstepper_is_agent_remote", 
 
 @contextmanager
 def expect_remote_agent() -> Iterator[None]:
-    """Within this the agent is another process, of which nothing is seen here but its requests."""
+    """Within this context the agent is another process, of which only requests are seen here."""
     token = _is_agent_remote.set(True)
     try:
         yield
@@ -30,21 +30,21 @@ def expect_remote_agent() -> Iterator[None]:
 
 
 def is_agent_remote() -> bool:
-    """Whether the agent that asks is another process."""
+    """Whether the agent that makes the query is another process."""
     return _is_agent_remote.get()
 
 
 class RepeatedStop(AgentStopped, KeyboardInterrupt):
-    """An agent goes on after Stop. Loops that retry whatever fails end at a KeyboardInterrupt."""
+    """Raised where an agent goes on after Stop. Loops that retry any error end at KeyboardInterrupt."""
 
 
 def is_run_expected() -> bool:
-    """Whether a call may belong to a run: cheap, for calls of which most belong to none."""
+    """Whether a call may belong to a run: a cheap check, since most calls belong to none."""
     return auto_run.is_enabled() or find_current_stepper() is not None
 
 
 def find_run() -> BaseStepper | None:
-    """The AgentStepper whose run a call belongs to; one is opened where a program is attached to.
+    """The AgentStepper whose run a call belongs to; opens a run in a program with an attached debugger.
 
     Returns:
         None outside of any run, and where the debugger itself makes the call.
@@ -54,10 +54,10 @@ def find_run() -> BaseStepper | None:
 
 
 def raise_if_stopped(stepper: BaseStepper, is_async: bool) -> None:
-    """Let nothing of a run go on that a person stopped.
+    """Raise an error in a run that a person stopped.
 
     Args:
-        stepper: The run's.
+        stepper: The stepper of the run.
         is_async: Whether an event loop runs, which a KeyboardInterrupt would end.
 
     Raises:

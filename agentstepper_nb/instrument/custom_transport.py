@@ -1,7 +1,7 @@
-"""The seam for a transport of one's own: what asks a model neither through httpx nor through httpx2.
+"""The seam for an author's own transport: queries that pass neither through httpx nor through httpx2.
 
-Bedrock's botocore, requests and aiohttp are such. The author of the agent, or of an adapter, hands a
-request over as JSON with the function that sends it; the rest is as at `http_seam`.
+Bedrock's botocore, requests and aiohttp are examples. The author of the agent, or of an adapter,
+gives a request as JSON and a function that sends the request; the rest is as in `http_seam`.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def trace_request(
         body: The request, as JSON, or of values that the debugger can show.
         send: Sends a request, and gives the whole answer. A repetition in it is the same event.
         model: The model's name; None where the request has it as "model".
-        api: What is spoken: "chat_completions", "responses", "messages", "gemini", or an `LlmApi` of
+        api: The API's form: "chat_completions", "responses", "messages", "gemini", or an `LlmApi` of
             your own. Edits are then checked by it. None: they are any JSON object.
 
     Returns:
-        The answer, with what a person edited.
+        The answer, with a person's edits.
 
     Raises:
         ToolDeniedError: The person denied the query. Don't repeat it.
@@ -71,7 +71,7 @@ def trace_request_async(
     model: str | None = None,
     api: str | LlmApi | None = None,
 ) -> Awaitable[Any]:
-    """As `trace_request`, of a function that gives an awaitable; await the result at once."""
+    """The form of `trace_request` for a `send` that returns an awaitable; await the result at once."""
     query = _find_query(body, send, model, api, is_async=True)
     if query is None:
         return send(body)
@@ -102,7 +102,7 @@ def _find_query(
 
 
 class _OwnQuery:
-    """One query through a transport of one's own."""
+    """A query through an author's own transport."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""Tools of hand-written loops: plain functions that are named as the tools which a request offers.
+"""Tools of hand-written loops: plain functions with the names of the tools that a request offers.
 
-A function is found by its name in the frames that made the request, and its code is replaced by one that
-passes each call on, so that every reference to the function halts too. A call is an event only where the
-model asked for it. The run's end puts the functions' own code back.
+A function is found by its name in the frames that made the request, and its code is replaced by code
+that forwards each call, so that every reference to the function halts too. A call is an event only
+where the model called the tool. At the run's end the functions get their own code back.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MAX_FRAMES: Final = 100
 _MAX_ITEMS: Final = 200
 #: Lists, dictionaries and objects in one another that are looked into.
 _MAX_DEPTH: Final = 2
-#: The variable of a replaced function that has what is called; first a constant of this text.
+#: The variable of a replaced function that holds the handler; at first a constant with this text.
 _HANDLE: Final = "_agentstepper_handle"
 _RECEIVERS: Final = ("self", "cls")
 _OWN_FOLDER: Final = str(Path(__file__).parents[1])
@@ -52,11 +52,11 @@ def discover_tools(stepper: BaseStepper, body: dict[str, Any]) -> list[str]:
     """Let the functions that a request offers as tools halt. Call it in the request's own stack.
 
     Args:
-        stepper: Whose run the request belongs to.
+        stepper: The stepper of the request's run.
         body: The request's body.
 
     Returns:
-        The names of functions that were found now.
+        The names of the functions that this request made known.
     """
     if not discovers_tools():
         return []
@@ -163,7 +163,7 @@ def _is_replaceable(function: FunctionType) -> bool:
 
 @dataclass(frozen=True)
 class _OwnCode:
-    """What makes a function what its author wrote."""
+    """The parts of a function that the wrap replaces, as its author wrote them."""
 
     code: CodeType
     defaults: tuple[Any, ...] | None
@@ -220,7 +220,7 @@ def _call(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """Make a call of a function whose code was replaced; an event where the model asked for it."""
+    """Call a function whose code was replaced; the call is an event where the model called the tool."""
     name = original.__name__
     stepper = find_current_stepper()
     if stepper is None:
@@ -267,7 +267,7 @@ def _check_args(
 
 
 def _split_receiver(named: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a method is called on, and the arguments that the model writes."""
+    """Split arguments into a method's receiver, and the arguments that the model writes."""
     hidden = {key: value for key, value in named.items() if key in _RECEIVERS}
     return hidden, {key: value for key, value in named.items() if key not in _RECEIVERS}
 

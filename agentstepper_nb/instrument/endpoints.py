@@ -1,4 +1,4 @@
-"""Which HTTP requests are LLM queries: the known APIs, and addresses that an author registers."""
+"""Recognizes HTTP requests that are LLM queries: known APIs, and addresses that an author registers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _registered: dict[str, LlmApi] = {}
 
 
 def register_endpoint(url: str, api: str | LlmApi) -> None:
-    """Take POST requests to an address as LLM queries, though their path isn't one of the known APIs'.
+    """Treat POST requests to an address as LLM queries, though the path is none of the known APIs'.
 
     ::
 
@@ -22,7 +22,7 @@ def register_endpoint(url: str, api: str | LlmApi) -> None:
 
     Args:
         url: A pattern as shells have it, matched against the whole URL without its query.
-        api: What is spoken there: "chat_completions", "responses", "messages", "gemini", or an `LlmApi`
+        api: The API's form: "chat_completions", "responses", "messages", "gemini", or an `LlmApi`
             of your own.
 
     Raises:
@@ -45,13 +45,13 @@ def find_api(api: str | LlmApi) -> LlmApi:
 
 
 def find_llm_request(request: Any) -> LlmRequest | None:
-    """Read an httpx or httpx2 request that asks a model.
+    """Parse an httpx or httpx2 request that is an LLM query.
 
     Args:
         request: The client's request.
 
     Returns:
-        None where it is any other request, or its body is sent in pieces.
+        None where the request is no LLM query, or its body is sent in pieces.
     """
     if request.method != "POST":
         return None

@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 class _EntryOptions(NamedTuple):
-    """How the runs of a function begin; see `entry`."""
+    """The options of the runs of a function; see `entry`."""
 
     name: str
     workspace: str | os.PathLike[str] | None
@@ -83,7 +83,7 @@ def entry(
         name: The name of the runs; None: the function's name.
         workspace: The folder that the agent works on, as `agent_workspace_path=` of an
             AgentStepper.
-        mode: How the runs begin, as for an AgentStepper.
+        mode: The mode that the runs begin in, as for an AgentStepper.
         stop_on_entry: Whether the runs halt before the function does anything.
         discovers_tools: Whether plain functions halt too, as for `instrument.enable`.
 
@@ -157,7 +157,7 @@ async def _open_async(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> None:
-    """As `_open`."""
+    """The asynchronous form of `_open`."""
     _attach(options)
     with _run_without_core(), use_start(make_call_start(function, args, kwargs)):
         made = AsyncAgentStepper(**options.make_arguments())
@@ -187,10 +187,10 @@ def _run_without_core() -> Iterator[None]:
 def _is_run_needed(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> bool:
-    """Whether a call opens a run; one that has the wrong arguments fails without.
+    """Whether a call opens a run; a call with wrong arguments fails without a run.
 
     Raises:
-        ImportError: The module of another function is imported just now, to be called again.
+        ImportError: A module is being imported to start a run again, and calls an entry function.
     """
     if _importing:
         raise ImportError(

@@ -1,4 +1,4 @@
-"""What is said at the end of a program of which no LLM query was seen."""
+"""The notice at the end of a program of which no LLM query was seen."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from ..llm_wire.llm_api import LlmRequest
 _BODY_HEADERS: Final = frozenset({b"content-length", b"transfer-encoding", b"content-encoding"})
 _EVENT_STREAM: Final = "text/event-stream"
 _JSON: Final = "application/json"
-#: What a client reads in place of an answer that the person denied, or made fail. No client asks again
-#: after these, some with the help of a header.
+#: The statuses that replace an answer which the person denied, or made fail. No client retries after
+#: these, some with the help of a header.
 DENIED_STATUS: Final = 403
 FAILED_STATUS: Final = 400
 _NO_RETRY: Final = {"content-type": _JSON, "x-should-retry": "false"}
@@ -43,11 +43,11 @@ class HttpMessages:
         return self.reads_stream and _content_type(response).startswith(_EVENT_STREAM)
 
     def copy(self, response: Any, data: bytes | None = None) -> Any:
-        """A response of the same body, which undoes what compressed it; the client's own stays unread.
+        """A copy of a response with the decompressed body; the client's own response stays unread.
 
         Args:
             response: The response, which was read.
-            data: Its body as it was sent, where the client reads that live.
+            data: The body as it was sent, where the client reads the body live.
         """
         if data is None:
             if not self.reads_stream:
@@ -115,7 +115,7 @@ class HttpMessages:
         Args:
             status: `DENIED_STATUS` or `FAILED_STATUS`.
             kind: The error's code.
-            message: Why there is no answer, for the agent to read.
+            message: The reason for the missing answer, which the agent reads.
         """
         error = {"message": message, "type": f"agentstepper_{kind}", "code": kind}
         body = msgspec.json.encode({"type": "error", "error": error})

@@ -1,7 +1,7 @@
 """One LLM query on its way through an HTTP client: halt, send, halt, and the response the client reads.
 
-Written once, as a flow for both drivers of the SDK. A response that nobody edited is the client's own
-object; an edited one is made anew, so that the client parses it into its own types.
+Written once, as a flow for both drivers of the SDK. An unedited response is the client's own object;
+an edited response is made anew, so that the client parses it into its own types.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ from .tool_inference import find_inferred_tools, may_halt_at_calls
 _QUERY: Final = EventKind.LLM_QUERY
 #: Characters of an error's body that are recorded.
 _MAX_ERROR_CHARS: Final = 2000
-#: Packages whose exceptions a client expects of what carries its requests.
+#: Packages whose exceptions a client expects from its transport.
 _TRANSPORTS: Final = frozenset({"httpx", "httpcore", "requests", "urllib3", "aiohttp"})
 
 
 @dataclass(frozen=True)
 class HttpQuery:
-    """A query, as its client is about to send it.
+    """A query that its client is about to send.
 
     Args:
         library: The module `httpx` or `httpx2`.
-        stepper: Whose run it belongs to.
+        stepper: The stepper of the query's run.
         request: The client's request.
         llm_request: The request as an LLM API's.
         send: Sends a request, with the client's own options.
         is_async: Whether `send` is a coroutine function.
         reads_stream: Whether the client reads the response's body as it comes.
-        notice: What to say before the query; nothing where empty.
+        notice: A message to show before the query; "": none.
     """
 
     library: Any
@@ -158,7 +158,7 @@ class HttpQuery:
         return (yield from self._receive(flow, event, body, response))
 
     def _find_request(self, body: JsonObject) -> Any:
-        """The client's request of a body: its own, where nobody edited it."""
+        """The client's request with a body: the client's own request where the body wasn't edited."""
         is_same = body == self.llm_request.body
         return self.request if is_same else self._messages.make_request(body)
 
@@ -189,7 +189,7 @@ class HttpQuery:
         return self._messages.make_response(answer, response) if is_edited else response
 
     def _begin_calls(self, flow: HaltFlow, answer: Any, waits: bool = True) -> Flow[Any]:
-        """The tool calls of an answer begin; the answer with what the person edited in them."""
+        """Begin the tool calls of an answer; returns the answer with the person's edits of the calls."""
         tools = find_inferred_tools(self.stepper)
         answer = yield from tools.begin_calls(flow, self.llm_request.body, answer, waits)
         record_called_tools(self.stepper, answer)
@@ -203,9 +203,9 @@ class HttpQuery:
         response: Any | None,
         error: BaseException,
     ) -> Flow[Any]:
-        """The query failed: halt there, unless the client asks again.
+        """End a failed query: halt there, unless the client retries.
 
-        The client reads the response, where there is one; else the exception is raised on.
+        The client reads the response, if there is one; else the exception is raised again.
         """
         if is_agent_remote() and can_be_retried(self.request, response):
             return (yield from self._fail_remotely(flow, event, body, response, error))
@@ -261,7 +261,7 @@ class HttpQuery:
     # ---- live streams -------------------------------------------------------------------------------
 
     def _tee(self, flow: HaltFlow, event: OpenEvent, response: Any) -> Any:
-        """Let the client read a stream live; the event ends with it, and halts nobody."""
+        """Let the client read a stream live; the event ends with the stream, and never halts."""
         event.detach()
         link = self.stepper._current_session().link
         library: Any = self.library
@@ -314,7 +314,7 @@ class HttpQuery:
         """The answer of a response that was read.
 
         Raises:
-            ModelError: It has none.
+            ModelError: The response has no answer.
         """
         if response.status_code >= 400:
             raise self._make_error(response)

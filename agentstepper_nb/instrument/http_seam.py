@@ -29,7 +29,7 @@ def install(library: ModuleType, patches: Patches) -> None:
 
     Args:
         library: `httpx` or `httpx2`, which may be one module by two names.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     patches.wrap(library.Client, "send", partial(_send, library, False))
     patches.wrap(library.AsyncClient, "send", partial(_send, library, True))

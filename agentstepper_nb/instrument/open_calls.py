@@ -1,6 +1,6 @@
-"""The tool calls that are under way, so that a call that passes two seams is one event.
+"""The tool calls in progress, so that a call that passes two seams is one event.
 
-A framework whose tool lies on an MCP server makes the call, and its MCP client makes it again.
+A framework with a tool on an MCP server makes the call, and the MCP client makes it again.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _open: ContextVar[tuple[_OpenCall, ...]] = ContextVar("agentstepper_open_calls",
 
 
 def record_open_call(event: OpenEvent, name: str, args: Any) -> None:
-    """Remember that a call is under way, in this context.
+    """Record that a call is in progress, in this context.
 
     Args:
-        event: Its event, which ends with the call.
+        event: The call's event, which ends with the call.
         name: The tool's name.
-        args: What the tool is called with.
+        args: The tool's arguments.
     """
     calls = (call for call in _open.get() if not call.event.ended)
     _open.set((*calls, _OpenCall(event, name, args)))
@@ -41,7 +41,7 @@ def is_inside_same_call(run: str, name: str, args: Any) -> bool:
         run: The run's id.
         name: The tool's name at the inner seam. A framework may have put a server's name before it:
             then the arguments say whether it is the same call.
-        args: What the tool is called with there.
+        args: The tool's arguments at the inner seam.
     """
     event = find_innermost_event(run)
     call = next((call for call in _open.get() if call.event is event), None)

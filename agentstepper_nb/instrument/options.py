@@ -1,11 +1,11 @@
-"""What a program has asked instrumentation for, apart from what does that: `%load_ext` stays cheap."""
+"""The options of instrumentation, apart from the code that uses them: `%load_ext` stays cheap."""
 
 from __future__ import annotations
 
 import sys
 from typing import Final
 
-#: Where replacing a function's code was tried.
+#: Python versions on which the replacement of a function's code is tested.
 TESTED_PYTHONS: Final = ((3, 11), (3, 12), (3, 13))
 
 
@@ -45,5 +45,5 @@ def set_discovery(is_enabled: bool, python: tuple[int, int] = sys.version_info[:
 
 
 def get_discovery_off_reason() -> str:
-    """Why functions aren't looked for; "" where they are."""
+    """The reason why functions aren't discovered; "": functions are discovered."""
     return "" if _options.discovers_tools else _options.off_reason

@@ -12,7 +12,7 @@ Wrapper = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
 class Patches:
-    """What is wrapped in this process."""
+    """The methods that are wrapped in this process."""
 
     def __init__(self) -> None:
         self._originals: list[tuple[type, str, Any]] = []

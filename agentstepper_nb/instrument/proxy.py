@@ -59,7 +59,7 @@ _INTERIM: Final = b"HTTP/1.1 102 Processing\r\n\r\n"
 
 @dataclass(frozen=True)
 class HeartbeatTimes:
-    """When heartbeats are sent while nothing else is.
+    """The times of heartbeats while the proxy sends no data.
 
     Args:
         first_s: Seconds after the request; clients wait 600 by default.
@@ -75,9 +75,9 @@ class ModelProxy:
     """Serves one program on this machine, until it is closed.
 
     Args:
-        stepper: Whose run the program's queries belong to.
+        stepper: The stepper of the run that the program's queries belong to.
         services: The services that the program may ask: each name with its base URL.
-        heartbeat: When heartbeats are sent.
+        heartbeat: The times of heartbeats.
     """
 
     stepper: BaseStepper
@@ -109,7 +109,7 @@ class ModelProxy:
             await end_failed_attempts(self.stepper)
 
     def make_url(self, service: str) -> str:
-        """The base URL by which the program asks a service."""
+        """The base URL at which the program reaches a service."""
         return f"http://{_HOST}:{self.port}/{self.token}/{service}"
 
 
@@ -124,7 +124,7 @@ def _make_client() -> Any:
 
 
 class _ProxyHandler(RequestHandler):
-    """One request of the program."""
+    """Handles one request of the program."""
 
     proxy: ModelProxy
     client: Any
@@ -223,7 +223,7 @@ class _ProxyHandler(RequestHandler):
 def _find_refusal(
     request: HTTPServerRequest, proxy: ModelProxy, path: Mapping[str, Any]
 ) -> tuple[int, str, str] | None:
-    """Why a request is refused: status, code and message; None where it isn't."""
+    """The reason why a request is refused: status, code and message; None: it isn't refused."""
     if request.headers.get("Origin") is not None:
         return 403, "origin", "Web pages may not ask models through this proxy."
     if request.host != f"{_HOST}:{proxy.port}":

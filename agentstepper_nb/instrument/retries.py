@@ -1,12 +1,12 @@
-"""The attempts of one LLM query: a client that asks again after a failure goes on with the same event.
+"""The attempts of one LLM query: a client's retry after a failure belongs to the same event.
 
-The clients of OpenAI and Anthropic number their attempts in a header. Whether another attempt follows
-a failed one they tell nobody: it is read from the frame of the client's own loop. Where a client has no
-such loop, each attempt is an event of its own.
+The clients of OpenAI and Anthropic number their attempts in a header. They don't announce whether
+another attempt follows a failed one: this is read from the frame of the client's own loop. Where a
+client has no such loop, each attempt is an event of its own.
 
-Of a program that is another process, no loop is seen. Where its attempt failed, its event goes on if
-the run can't halt there, and the next attempt of the same body is its own. Where the run may halt, the
-person decides of each failure, and each attempt is an event; an edited prompt is kept for the next.
+The loop of a program in another process can't be seen. After a failed attempt, its event goes on if
+the run can't halt there, and the next attempt with the same body belongs to it. Where the run may
+halt, the person decides on each failure, and each attempt is an event; the next has the edited prompt.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _MAX_FRAMES: Final = 40
 
 @dataclass(frozen=True)
 class FailedAttempt:
-    """An attempt that failed, and after which the client asks again.
+    """A failed attempt that the client retries.
 
     Args:
         event: The event that goes on.
         original: The body that the agent sent.
         body: The body that is sent, with the person's edit.
-        error: What went wrong.
+        error: The error of the attempt.
     """
 
     event: OpenEvent
@@ -101,12 +101,12 @@ def can_be_retried(request: Any, response: Any | None) -> bool:
 
 
 def is_retry(request: Any) -> bool:
-    """Whether a client says of a request that it asks again."""
+    """Whether a client marks a request as a retry."""
     return str(request.headers.get(_ATTEMPT_HEADER, "0")) not in ("", "0")
 
 
 def will_be_retried(request: Any, response: Any | None) -> bool:
-    """Whether the client asks again after this attempt, which has failed.
+    """Whether the client retries after this attempt, which has failed.
 
     Args:
         request: The request.

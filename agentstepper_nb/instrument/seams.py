@@ -1,4 +1,4 @@
-"""Which seams there are, and which of them are active in this process."""
+"""The list of seams, and of those that are active in this process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .patches import Patches
 
 log = logging.getLogger("agentstepper_nb.instrument")
 
-#: Each library with the module whose import loads its seam, and the module here that has the seam.
+#: Each library with the module whose import loads its seam, and this package's module with the seam.
 _SEAMS: Final = (
     ("httpx", "httpx", "http_seam"),
     ("httpx2", "httpx2", "http_seam"),
@@ -37,9 +37,9 @@ _SEAMS: Final = (
     ("crewai", "crewai.tools.base_tool", "adapters.crewai"),
     ("mini-swe-agent", "minisweagent.agents.default", "adapters.mini_swe_agent"),
 )
-#: Libraries of which queries halt; of the others tool calls do.
+#: Libraries whose queries halt; of the others, tool calls halt.
 _QUERY_LIBRARIES: Final = frozenset({"httpx", "httpx2", "google-genai"})
-#: Distributions of which a library may be installed, where its name isn't the only one.
+#: The distributions that may install a library, where its own name isn't the only one.
 _OTHER_DISTRIBUTIONS: Final = {
     "pydantic-ai": "pydantic-ai-slim",
     "agent-framework": "agent-framework-core",
@@ -47,7 +47,7 @@ _OTHER_DISTRIBUTIONS: Final = {
 _NOT_IMPORTED: Final = "Nothing has imported it yet."
 _IS_OFF: Final = "Instrumentation is off: `instrument.enable()` turns it on."
 
-#: Of each framework that has agents, the module whose import loads what says whose an event is.
+#: For each framework with agents: the module whose import installs the seam that names agents.
 _AGENT_SEAMS: Final = (
     ("langgraph", "langgraph.pregel", "adapters.langchain"),
     ("openai-agents", "agents.tracing.scope", "adapters.openai_agents"),
@@ -60,28 +60,28 @@ Install = Callable[[ModuleType, Patches], None]
 
 
 class _State:
-    """What is wrapped just now; the lock is held while that changes."""
+    """The current wraps; the lock is held while they change."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()  # a seam may import what another waits for
         self.is_enabled = False
-        self.has_hooks = False  # they can't be taken back, and look at `is_enabled`
+        self.has_hooks = False  # hooks can't be removed, so they check `is_enabled`
         self.patches = Patches()
         self.failures: dict[str, str] = {}
         self.proxy_reason = ""  # what a proxy of this process serves; "" without one
-        self.generation = 0  # another one after each change
+        self.generation = 0  # changes with each change of a seam
 
     def list_seams(self) -> list[Seam]:
-        """As the module's function."""
+        """List the seams as the module's function does."""
         return list_seams()
 
     def get_discovery_off_reason(self) -> str:
-        """Why plain functions aren't looked for; "" where they are."""
+        """The reason why plain functions aren't discovered; "": they are discovered."""
         return get_discovery_off_reason()
 
 
 _state = _State()
-#: Is told of the seams when it is imported, which an agent that opens a run does: not before.
+#: The module that is told of the seams once it is imported, which an agent does when it opens a run.
 _REPORTER: Final = f"{__package__.rpartition('.')[0]}.sdk.seam_report"
 
 
@@ -130,7 +130,7 @@ def is_enabled() -> bool:
 
 
 def list_seams() -> list[Seam]:
-    """The libraries whose calls can halt, and whether they do in this process."""
+    """List the libraries whose calls can halt, and whether their seams are active in this process."""
     proxy = [_make_proxy_seam()] if _state.proxy_reason else []
     return [*proxy, *(_describe(library, module) for library, module, _ in _SEAMS)]
 
@@ -145,10 +145,10 @@ def list_installed_seams() -> list[Seam]:
 
 
 def set_proxy(reason: str) -> None:
-    """Say that a proxy of this process halts other programs' queries.
+    """Record that a proxy of this process halts other programs' queries.
 
     Args:
-        reason: Where it listens and what it serves, for a person; "" where it serves no more.
+        reason: The proxy's address and services, for a person; "" once it has stopped.
     """
     _state.proxy_reason = reason
     _state.generation += 1
@@ -205,7 +205,7 @@ def _on_import(library: str, seam: str, module: ModuleType) -> None:
 
 
 def _on_import_of_agents(library: str, seam: str, module: ModuleType) -> None:
-    """As `_on_import`, for what says whose an event is. Without it, calls halt all the same."""
+    """Install the seam that names a framework's agents. Without that seam, calls halt all the same."""
     if not _state.is_enabled:
         return
     try:

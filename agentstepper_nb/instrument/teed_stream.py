@@ -1,16 +1,16 @@
-"""A response's stream that the client reads live, while what it reads is kept."""
+"""A response's stream that the client reads live, while a copy of the bytes is stored."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
-#: What is called once with all that was read, and with the exception that ended it, if one did.
+#: Called once with all bytes that were read, and with the exception that ended the stream, if any.
 OnRead = Callable[[bytes, BaseException | None], Any]
 
 
 class _TeedStream:
-    """What both forms share.
+    """The common part of both stream classes.
 
     Args:
         stream: The response's own stream.
@@ -44,7 +44,7 @@ class TeedStream(_TeedStream):
         self._finish()
 
     def close(self) -> None:
-        """Close the response's own stream; the query ends with what was read."""
+        """Close the response's own stream; the query ends with the bytes that were read."""
         try:
             self._stream.close()
         finally:
@@ -72,7 +72,7 @@ class AsyncTeedStream(_TeedStream):
         await self._end()
 
     async def aclose(self) -> None:
-        """Close the response's own stream; the query ends with what was read."""
+        """Close the response's own stream; the query ends with the bytes that were read."""
         try:
             await self._stream.aclose()
         finally:

@@ -1,4 +1,4 @@
-"""What `agentstepper run` says on a terminal: where the program halts, or that nothing was seen."""
+"""The notices of `agentstepper run` on a terminal: where the program halts, or that nothing was seen."""
 
 from __future__ import annotations
 

@@ -33,11 +33,11 @@ class TracedToolCall:
 
     Args:
         name: The tool's name.
-        args: Its arguments, as a person edits them.
+        args: The tool's arguments, in the form that a person edits.
         call: Makes the call with these arguments; a coroutine function if `is_async`.
-        is_async: Whether it runs in an event loop.
+        is_async: Whether the call runs in an event loop.
         check_args: Gives edited arguments as the tool takes them, or raises ValueError.
-        show_result: What a person sees of a result.
+        show_result: Converts a result to the form that a person sees.
         make_result: Makes the framework's result from the original (None without one) and the edit.
         check_result: Gives an edited result as `make_result` takes it, or raises ValueError.
         make_denial: Makes the result that the model reads where a person denies the call.

@@ -1,18 +1,18 @@
-"""Tool calls that no seam of a tool sees: inferred from answers that call and requests with results.
+"""Tool calls that pass no seam of a tool: inferred from calls in answers and results in requests.
 
-Whatever executes the call, the agent sends its result in a later request. That request halts before it
-is sent, with the result to be edited. The agent's own history keeps the original, so that an edit is
-made again in each later request that has it.
+Whichever code executes the call, the agent sends its result in a later request. That request halts
+before it is sent, so that the result can be edited. The agent's own history keeps the original, so
+the edit is repeated in each later request that has the result.
 
-In the agent's own process a call's event is recorded when its result comes: only then is it known that
-no adapter, no discovered function and no wrapped one had the call already. Its begin halts nobody: the
-end of the LLM query is where the call can be edited. Where the agent is another process (the proxy),
-nothing else could have the call. There its begin is a halt point as any tool's, so that breakpoints and
-denials hold: an edit changes the call in the answer that the agent reads, and a call that is denied,
-made to fail or given a result is taken out of the answer, with a text in its place that the model reads
-in its own history.
+In the agent's own process a call's event is recorded when its result comes: only then is it certain
+that no adapter, discovered function or wrapped function recorded the call. The call's begin never
+halts: a person edits the call at the end of the LLM query. Where the agent is another process (the
+proxy), no other seam can record the call. There its begin is a halt point as any tool's, so that
+breakpoints and denials work: an edit changes the call in the answer that the agent reads, and a call
+that is denied, made to fail or given a result is removed from the answer, and replaced by a text that
+the model reads in its own history.
 
-A call whose result never comes is open until the run ends, and in the agent's own process no event.
+A call without a result stays open until the run ends; in the agent's own process it is no event.
 """
 
 from __future__ import annotations
@@ -68,16 +68,16 @@ class _TracedCall:
 
 @dataclass(eq=False)
 class _PendingCall:
-    """A call that the model asked for, and whose result has yet to come.
+    """A call of the model whose result has yet to come.
 
     Args:
         name: The tool's name.
-        args: Its arguments, as JSON.
-        number: How many tool invocations of the run had begun before.
-        call_id: The id that the model gave it.
-        match_keys: By these its result is known.
-        path: The scope in which the model asked for it: agents that run in parallel may use one key.
-        event: Its event, where the agent is another process.
+        args: The call's arguments, as JSON.
+        number: The number of the run's tool invocations that had begun before.
+        call_id: The id that the model gave the call.
+        match_keys: The keys that match the call with its result.
+        path: The scope of the query: agents that run in parallel may use the same key.
+        event: The call's event, where the agent is another process.
     """
 
     name: str
@@ -119,16 +119,16 @@ class InferredTools:
     def begin_calls(
         self, flow: HaltFlow, body: JsonObject, answer: Any, waits: bool = True
     ) -> Flow[Any]:
-        """The calls of an answer begin.
+        """Begin the calls of an answer.
 
         Args:
-            flow: The run's.
+            flow: The run's flows.
             body: The request's body, as the agent sent it.
-            answer: The whole answer, as the agent is to read it.
-            waits: Whether the run may halt: not where the agent has read the answer already.
+            answer: The whole answer, for the agent to read.
+            waits: Whether the run may halt; False where the agent has read the answer already.
 
         Returns:
-            The answer with what the person edited; the same object where nothing was.
+            The answer with the person's edits; the same object where nothing was edited.
         """
         if not is_agent_remote():
             for call in find_tool_calls(answer, body):
@@ -192,15 +192,15 @@ class InferredTools:
     # ---- results ------------------------------------------------------------------------------------
 
     def end_calls(self, flow: HaltFlow, body: JsonObject) -> Flow[JsonObject]:
-        """The calls end whose results a request brings.
+        """End the calls whose results a request has.
 
         Args:
-            flow: The run's.
+            flow: The run's flows.
             body: The request's body, as the agent sends it.
 
         Returns:
-            The body with what the person edited, now or in an earlier request; the same object where
-            nothing was.
+            The body with the person's edits, of now or of an earlier request; the same object where
+            nothing was edited.
         """
         results = find_tool_results(body)
         path = find_scope(flow.events.root).path
@@ -334,7 +334,7 @@ def _check_call(offered: set[str], edited: Any) -> dict[str, Any]:
 
 
 def _count_common(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    """How many parts two scopes have in common."""
+    """The number of leading parts that two scopes have in common."""
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Register the magics, and let LLM queries halt; what they need is imported when they are used."""
+    """Register the magics, and make LLM queries halt; other modules are imported on use."""
     from .. import instrument
     from ..instrument.announcement import set_output
     from .agentstepper_magics import AgentStepperMagics
@@ -28,7 +28,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def _fill_recorded_cell(lines: list[str]) -> list[str]:
-    """Give `%%step --fork RUN@ROW` alone in its cell a body: IPython refuses a cell magic without."""
+    """Add a body to `%%step --fork RUN@ROW` alone in its cell: IPython requires one."""
     words = lines[0].split() if lines else []
     is_replay = words[:1] == ["%%step"] and any(
         word.partition("=")[0] in ("--fork", "--replay") for word in words
@@ -39,12 +39,12 @@ def _fill_recorded_cell(lines: list[str]) -> list[str]:
 
 
 def _show_line(shell: InteractiveShell, line: str) -> None:
-    """Show a line under the cell that runs; not by `print`, whose output an agent may redirect."""
+    """Show a line under the running cell; not by `print`, whose output an agent may redirect."""
     _typed(shell).display_pub.publish({"text/plain": line})
 
 
 def _typed(shell: InteractiveShell) -> Any:
-    """The shell, whose hooks have no types."""
+    """Return the shell, whose hooks have no types."""
     return shell
 
 

@@ -22,13 +22,13 @@ from .line_splitting import split_line
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose complaints are the magic's."""
+    """A parser whose errors are the magic's `UsageError`s."""
 
     def error(self, message: str) -> NoReturn:
         self.refuse(f"{message}.")
 
     def refuse(self, why: str) -> NoReturn:
-        """Refuse a line, and say how it is written."""
+        """Reject a line, with the usage."""
         raise UsageError(f"{why} {self.format_usage().strip()}")
 
     def read(self, line: str) -> argparse.Namespace:
@@ -73,7 +73,7 @@ _agentstepper.add_argument("--input", action="store_true", dest="by_input")
 _agentstepper.add_argument("--export", metavar="FILE")
 _agentstepper.add_argument("--run", metavar="ID|NAME")
 _agentstepper.add_argument("-h", "--help", action="store_true")
-#: The words that may stand alone, and the only one that another follows.
+#: The commands without arguments.
 _COMMANDS_WITHOUT_ARGUMENTS: Final = ("sessions", "fleet", "doctor", "seams", "help")
 _COMMANDS_WITH_ARGUMENT: Final = ("nest", "on")
 #: The first words of lines that aren't options, but sentences: `breakpoints` reads them.
@@ -81,7 +81,7 @@ _RULES: Final = ("break", "breakpoints", "price", "prices")
 
 
 def _drop_recorded_options(line: str) -> str:
-    """A line of `%%step` without what its start method says beside it: what it runs on, `--freeze`."""
+    """Remove from a line of `%%step` what its start method stores already: the recording, `--freeze`."""
     kept: list[str] = []
     given = iter(split_line(line))
     for word in given:
@@ -93,10 +93,10 @@ def _drop_recorded_options(line: str) -> str:
 
 
 def _check(words: argparse.Namespace) -> None:
-    """See that a line of `%agentstepper` says one thing.
+    """Check that a line of `%agentstepper` has exactly one valid command.
 
     Raises:
-        UsageError: It says none that there is, or several.
+        UsageError: The line has an unknown command, or several.
     """
     what = words.what
     if what is not None and what not in (
@@ -146,7 +146,7 @@ def _nest() -> None:
     print(nest_event_loops())
 
 
-#: What the words do that `_check` lets through, but for `help`.
+#: The functions of the commands that `_check` accepts, except `help`.
 _COMMANDS: Final[dict[str, Callable[[], None]]] = {
     "sessions": _sessions,
     "fleet": _fleet,
@@ -166,7 +166,7 @@ def _show(words: argparse.Namespace) -> None:
 
 
 def _help(parser: _Parser, magic: Any) -> str:
-    """How a magic is written, and what each line does."""
+    """Format a magic's usage, and the description of each line."""
     return f"{parser.format_usage()}\n{cleandoc(magic.__doc__).replace('``', '')}"
 
 

@@ -18,7 +18,7 @@ from ..sdk import find_newest_program
 from .cell_mode import CellMode, find_core
 from .line_splitting import split_line
 
-#: What may be done with breakpoints that are set.
+#: The subcommands for breakpoints that are set.
 SUBCOMMANDS: Final = ("enable", "disable", "delete", "dry-run")
 
 _BREAK_USAGE: Final = (
@@ -36,13 +36,13 @@ def run_break_command(line: str) -> Any:
     """Execute a line that begins with `break`, `breakpoints`, `price` or `prices`.
 
     Args:
-        line: What stands behind `%agentstepper`.
+        line: The text after `%agentstepper`.
 
     Returns:
-        What the cell shows as its value; None where something was printed.
+        The value that the cell shows; None if the command has printed its result.
 
     Raises:
-        UsageError: The line isn't understood, or the Core refuses it.
+        UsageError: The line is invalid, or the Core refuses the command.
     """
     word, rest = _split(line)
     find_core(CellMode())  # in a kernel without a server's Core, one is started for what comes
@@ -53,7 +53,7 @@ def run_break_command(line: str) -> Any:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The first word, and what follows it."""
+    """Split a text into its first word and the rest."""
     word, _, rest = text.strip().partition(" ")
     return word, rest.strip()
 
@@ -94,7 +94,7 @@ def _pointing_into(breakpoint: breakpoints.Breakpoint) -> Iterator[None]:
 
 
 def _pointer(condition: str | None) -> str:
-    """Two lines: the condition, and a caret below what is wrong; empty where it can be read."""
+    """Make two lines: the condition, and a caret below its error; empty if it has no syntax error."""
     if condition is None or not condition.isprintable():
         return ""
     try:
@@ -113,9 +113,7 @@ _DO: Final[dict[str, Callable[[breakpoints.Breakpoint], None]]] = {
 
 
 def _parse_breakpoint(text: str) -> breakpoints.Breakpoint:
-    """The breakpoint that is written; for the program that this kernel ran last, where no other is
-    named.
-    """
+    """Parse a breakpoint; if it names no program, it is for the program that this kernel ran last."""
     if not text:
         raise UsageError(_BREAK_USAGE)
     return breakpoints.Breakpoint(text, find_newest_program() or "*")
@@ -127,7 +125,7 @@ def _agents(breakpoint: breakpoints.Breakpoint) -> str:
 
 
 def _chosen(text: str) -> list[breakpoints.Breakpoint]:
-    """The breakpoints that are meant by their numbers."""
+    """Find breakpoints by their numbers."""
     existing = breakpoints.list_breakpoints()
     if text == "all":
         return list(existing)

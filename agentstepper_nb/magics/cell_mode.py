@@ -1,4 +1,4 @@
-"""Where the Core is that the magics use, and what the main thread does while a cell runs."""
+"""Finds the magics' Core, and chooses what the main thread does while a cell runs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _NO_FRONT_END: Final = (
 
 @dataclass(frozen=True)
 class CellMode:
-    """How a cell is to be run.
+    """The threads of a cell's run. By default, the cell runs on a thread of its own.
 
     Args:
-        on_main: On the main thread.
-        background: On a thread of its own; the main thread goes on at once.
-        by_input: On a thread of its own, while the main thread asks by `input()` what to do.
+        is_on_main_thread: Whether the cell runs on the main thread.
+        is_background: Whether the main thread continues at once.
+        is_stepped_by_input: Whether the main thread steps the cell by `input()`.
     """
 
     is_on_main_thread: bool = False
@@ -45,17 +45,17 @@ class NoWait:
     detach_reason = ""
 
     def wait(self) -> None:
-        """Let the cell go on alone at once."""
+        """Return at once, so that the cell continues in the background."""
 
     def notify_ended(self) -> None:
-        """Nobody waits for this."""
+        """Do nothing: the main thread doesn't wait."""
 
 
 def find_core(mode: CellMode) -> KernelCore | None:
-    """The Core in this process, started where it is needed; None where the server's serves.
+    """Find the Core in this process, and start one if needed; None if the server's Core is used.
 
     Raises:
-        UsageError: The cell can't be stepped with that Core as it is to be run.
+        UsageError: The cell can't be stepped with that Core in the requested mode.
     """
     capabilities = find_capabilities()
     core = kernel_core.get_kernel_core()
@@ -71,12 +71,12 @@ def find_core(mode: CellMode) -> KernelCore | None:
 
 
 def choose_wait(core: KernelCore | None, run: str, mode: CellMode) -> CellWait | None:
-    """What the main thread does during a run; None where it simply waits.
+    """Choose what the main thread does during a run; None: it only waits.
 
     Args:
-        core: The Core in this process, where that serves.
+        core: The Core in this process, if it serves the run.
         run: The run's id.
-        mode: What was asked for.
+        mode: The requested mode.
     """
     if mode.is_background:
         return NoWait()

@@ -27,15 +27,15 @@ _IN_MEMORY = (
 
 
 class CellReplay(NamedTuple):
-    """A cell that is to run on a recording.
+    """A cell to run on a recording.
 
     Args:
-        source: The cell's.
-        program: What the recorded run called itself.
+        source: The cell's source.
+        program: The recorded run's program name.
         replayer: Answers the cell's events.
-        is_strict: Whether a difference from the recording ends it.
-        workspace: The folder that a fork works on; None: the recorded run had none, or is replayed.
-        freezes: Whether the recorded run was frozen, so that the new one is.
+        is_strict: Whether a difference from the recording ends the cell.
+        workspace: The folder of a fork; None: the recorded run had no folder, or is replayed.
+        freezes: Whether the recorded run was frozen, so that the new one is frozen, too.
     """
 
     source: str
@@ -47,7 +47,7 @@ class CellReplay(NamedTuple):
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Let the run that is opened inside be the replay; ended here, a strict one must be complete."""
+        """Make the run opened inside the replay. At the end, a strict replay must be complete."""
         with self.use_workspace():
             forget = set_next_replay(self.replayer)
             try:
@@ -70,16 +70,16 @@ class CellReplay(NamedTuple):
 
 
 def prepare_replay(source: str, fork: str | None, replay: str | None) -> CellReplay | None:
-    """What a line's `--fork` and `--replay` ask for; None where they aren't there.
+    """Prepare a line's `--fork` or `--replay`; None if the line has neither.
 
     Args:
-        source: What stands under the line; nothing takes the recorded cell's.
+        source: The cell's body; if empty, the recorded cell's source.
         fork: RUN@ROW.
         replay: RUN.
 
     Raises:
-        UsageError: There is no such run or row, or it is no cell's and none is given; or the files of
-            a fork can't be prepared.
+        UsageError: There is no such run or row; the run wasn't a cell's and the body is empty; or the
+            files of a fork can't be prepared.
     """
     if fork is None and replay is None:
         return None

@@ -1,7 +1,7 @@
-"""One call on a thread of its own, while this one waits and stays interruptible, or lets it go on alone.
+"""Calls a function on a thread of its own, while this thread waits interruptibly or detaches the call.
 
 A kernel's main thread runs an event loop, so that `asyncio.run` and `anyio.run` refuse to work there;
-on a thread of its own the cell has none in its way.
+on a thread of its own, a cell can use both.
 """
 
 from __future__ import annotations
@@ -18,31 +18,30 @@ from typing import Generic, Protocol, TypeVar
 
 Value = TypeVar("Value")
 
-#: How long an interrupted call may take to end, in seconds, before it is left alone.
+#: Seconds that an interrupted call may take to end before it is detached.
 INTERRUPT_TIMEOUT_S = 3.0
 
 
 class CellWait(Protocol):
-    """What a thread does while its call runs on another."""
+    """Decides how long a thread waits for its call on another thread."""
 
     detach_reason: str  #: why the call was let go on alone, where that is to be said
 
     def wait(self) -> None:
-        """Return once the call has ended, or to let it go on alone."""
+        """Return once the call has ended, or to detach the call."""
 
     def notify_ended(self) -> None:
-        """The call has ended. From its thread."""
+        """Handle the call's end. Called on the call's thread."""
 
 
 class CellThread(Generic[Value]):
     """A call on a thread of its own.
 
-    The thread has a copy of the caller's context, by which ipykernel tells whose cell it prints to.
+    The thread has a copy of the caller's context, by which ipykernel finds the cell of an output.
 
     Args:
-        call: What to do there.
-        on_detached_end: Called there with how it ended where it was let go on alone: its value, or its
-            error.
+        call: The function to call.
+        on_detached_end: Called on that thread when a detached call ends, with its value or its error.
     """
 
     def __init__(
@@ -70,21 +69,21 @@ class CellThread(Generic[Value]):
 
     @property
     def is_detached(self) -> bool:
-        """Whether the call was let go on alone."""
+        """Whether the call is detached: it continues while the caller doesn't wait."""
         return self._is_detached
 
     def run(self, wait: CellWait | None = None) -> Value | None:
-        """Make the call and wait for its end; its value and its exceptions are this one's.
+        """Make the call and wait for its end. Returns its value, or raises its exception.
 
         Args:
-            wait: Waits in our place. Where it returns before the call's end, the call goes on alone.
+            wait: Waits instead. If it returns before the call's end, the call is detached.
 
         Returns:
-            The call's value; None where it goes on alone.
+            The call's value; None if it is detached.
 
         Raises:
-            KeyboardInterrupt: This thread was interrupted, and the call with it. Where the call
-                can't be interrupted in time, it goes on alone; the exception's note says where.
+            KeyboardInterrupt: This thread was interrupted, and the call with it. If the call can't be
+                interrupted in time, it is detached; the exception's note says where it is.
         """
         __tracebackhide__ = True
         self._wait = wait
@@ -107,7 +106,7 @@ class CellThread(Generic[Value]):
         return self._value
 
     def _detach(self) -> bool:
-        """Let the call go on alone, if it hasn't ended."""
+        """Detach the call, unless it has ended."""
         with self._lock:
             self._is_detached = not self._done.is_set()
             return self._is_detached
@@ -173,14 +172,14 @@ class CellThread(Generic[Value]):
         _wake(ident)
 
     def _end_of(self, interrupt: KeyboardInterrupt) -> KeyboardInterrupt:
-        """The worker's interrupt, which shows where the agent was, if it ended by that."""
+        """Return the call's own interrupt, whose traceback shows the agent's line, or else this one."""
         if isinstance(self._error, KeyboardInterrupt):
             return self._error
         return interrupt.with_traceback(None)
 
 
 def _raise_in(ident: int, kind: type[BaseException]) -> None:
-    """Let another thread raise at its next step in Python."""
+    """Raise an exception in another thread at its next Python instruction."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(kind))
 
 
@@ -193,10 +192,10 @@ def _frames(ident: int | None) -> Iterator[FrameType]:
 
 
 def _wake(ident: int) -> None:
-    """Let a thread that sleeps in a call of C look up, so that it meets what it is to raise.
+    """Wake a thread that sleeps in a C call, so that it raises its pending exception.
 
-    What sleeps is an event loop, or a condition: under an event, a queue, or a future, such as the
-    one that a halt point's answer comes by. Sleep and the network can't be woken.
+    The thread can be woken in an event loop or a condition, as under an event, a queue, or a future such
+    as that of a halt point's answer. Sleep and the network can't be woken.
     """
     for frame in _frames(ident):
         owner = frame.f_locals.get("self")

@@ -18,11 +18,11 @@ def show_chat(variables: dict[str, Any], arguments: list[str]) -> None:
 
     Args:
         variables: The notebook's variables.
-        arguments: What stands behind `chat`: a variable with a Chat, a function or a connector, or the
+        arguments: The words after `chat`: a variable with a Chat, a function or a connector, or the
             name of an installed connector.
 
     Raises:
-        UsageError: It names none, or none that can be talked with.
+        UsageError: The line names no chat, or an object that can't chat.
     """
     if len(arguments) != 1:
         raise UsageError(
@@ -37,7 +37,7 @@ def show_chat(variables: dict[str, Any], arguments: list[str]) -> None:
 
 
 def list_chat_names(variables: dict[str, Any]) -> list[str]:
-    """What may stand behind `chat`.
+    """List the valid names after `chat`.
 
     Args:
         variables: The notebook's variables.

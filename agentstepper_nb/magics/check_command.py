@@ -1,4 +1,4 @@
-"""The line `%agentstepper check COMMAND`: how a run came out, by a command that a person trusts."""
+"""The line `%agentstepper check COMMAND`: records a run's outcome by a command that a person trusts."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def run_check_command(line: str, timeout_s: float = _TIMEOUT_S) -> str:
     """Execute a line that begins with `check`.
 
     Args:
-        line: What stands behind `%agentstepper`.
-        timeout_s: Seconds that the command has.
+        line: The text after `%agentstepper`.
+        timeout_s: Seconds that the command may take.
 
     Returns:
-        How the command ended, with its output, for a person.
+        The command's result and its output, for a person.
 
     Raises:
         UsageError: There is no command or no run, the command can't be started or takes too long, or

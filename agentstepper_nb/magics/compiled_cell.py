@@ -18,13 +18,13 @@ from IPython.core.interactiveshell import InteractiveShell
 
 @dataclass(frozen=True)
 class CompiledCell:
-    """A cell that is ready to run.
+    """A compiled cell.
 
     Args:
-        shell: Whose names it uses.
-        name: Its file's name in tracebacks.
+        shell: The shell with the cell's variables.
+        name: The cell's file name in tracebacks.
         code_objects: The statements, and the expression whose value is the cell's.
-        is_output_silenced: Whether a semicolon at its end keeps that value from being shown.
+        is_output_silenced: Whether a semicolon at the cell's end hides that value.
     """
 
     shell: InteractiveShell
@@ -34,13 +34,13 @@ class CompiledCell:
 
     @property
     def has_top_level_await(self) -> bool:
-        """Whether it awaits outside of functions, and so needs an event loop to itself."""
+        """Whether the cell awaits outside of functions, and so needs an event loop of its own."""
         return any(part.co_flags & CO_COROUTINE for part in self.code_objects)
 
     def run(self) -> Any:
-        """Run it here and give the value of its last expression.
+        """Run the cell on this thread, and return the value of its last expression.
 
-        A cell that awaits at its top level is run by `asyncio.run`; any other may call that itself.
+        A cell with top-level `await` is run by `asyncio.run`; any other may call that itself.
         """
         __tracebackhide__ = True
         try:
@@ -52,7 +52,7 @@ class CompiledCell:
             raise
 
     def line_of(self, error: BaseException) -> int | None:
-        """The cell's line where an exception came from, as the notebook counts them."""
+        """The cell's line where an exception was raised, numbered as in the notebook."""
         lines = [
             entry.lineno for entry in extract_tb(error.__traceback__) if entry.filename == self.name
         ]
@@ -82,19 +82,19 @@ class CompiledCell:
         return eval(part, self.shell.user_global_ns, self.shell.user_ns)
 
     def _own(self, traceback: TracebackType | None) -> TracebackType | None:
-        """What is left of a traceback from the cell's own code on: what a person wants to read."""
+        """Cut a traceback to the part from the cell's own code on."""
         while traceback is not None and traceback.tb_frame.f_code not in self.code_objects:
             traceback = traceback.tb_next
         return traceback
 
 
 def compile_cell(shell: InteractiveShell, source: str) -> CompiledCell:
-    """Compile what stands under a cell magic's line.
+    """Compile the body of a cell magic.
 
     Magics and `!commands` inside work, and line numbers are those of the whole cell.
 
     Raises:
-        SyntaxError: As IPython would.
+        SyntaxError: As in IPython.
     """
     # The magic's own line, and the empty ones below it, which IPython leaves out.
     text = "\n" * (1 + _empty_lines(source)) + _typed(shell).transform_cell(source)
@@ -107,12 +107,12 @@ def compile_cell(shell: InteractiveShell, source: str) -> CompiledCell:
 
 
 def _empty_lines(source: str) -> int:
-    """How many lines come before the first that says something."""
+    """Count the empty lines at the begin."""
     return sum(1 for _ in takewhile(str.isspace, source.splitlines(keepends=True)))
 
 
 def _compile(shell: InteractiveShell, tree: ast.Module, name: str) -> Iterator[CodeType]:
-    """Give the statements as one piece, then the last expression as one that has its value."""
+    """Compile the statements as one code object, and the last expression as one with its value."""
     statements = list(tree.body)
     last = statements.pop() if statements and isinstance(statements[-1], ast.Expr) else None
     yield _typed(shell).compile(ast.Module(statements, type_ignores=[]), name, "exec")
@@ -124,5 +124,5 @@ _ends_in_semicolon: Any = DisplayHook.semicolon_at_end_of_expression
 
 
 def _typed(shell: InteractiveShell) -> Any:
-    """The shell, whose methods here have no types, or types that forbid what they do."""
+    """Return the shell without types: its methods have none, or too strict ones."""
     return shell

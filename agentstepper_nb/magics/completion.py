@@ -1,4 +1,4 @@
-"""What may stand next on a line of `%agentstepper`, for the Tab key."""
+"""Completes a line of `%agentstepper`, for the Tab key."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _NEXT_WORDS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def list_candidates(line: str, chats: Callable[[], Sequence[str]] = tuple) -> list[str]:
-    """The words that may stand next.
+    """List the words that may come next.
 
     Args:
         line: The line up to the cursor, with the magic's name.
-        chats: Gives what can be talked with.
+        chats: Lists the names of chats.
     """
     words = line.split()[1:]
     begun = words.pop() if words and not line[-1].isspace() else ""
@@ -87,7 +87,7 @@ def _complete_breakpoint(words: list[str]) -> Sequence[str]:
 
 
 def complete(shell: Any, event: Any) -> list[str]:
-    """As IPython asks its hooks for what completes a line."""
+    """Complete a line, as a hook of IPython's completer."""
 
     def chats() -> list[str]:
         from .chat_magic import list_chat_names

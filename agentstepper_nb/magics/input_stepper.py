@@ -1,7 +1,7 @@
-"""Stepping by `input()`: the last resort, where no view can be.
+"""Steps agents by `input()`, in front ends without a view.
 
-The main thread asks, while the agent waits on its own. What is typed means what it means to
-`agentstepper step`, whose parts these are.
+The main thread prompts the person, while the agent waits on its own thread. The commands are those of
+`agentstepper step`, whose classes are used here.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _DETACHED: Final = "The cell continues in the background. Step it by %agentstepp
 
 
 class InputStepper:
-    """A conversation on the main thread.
+    """A dialogue on the main thread.
 
     Args:
         core: The Core in this process.
-        run: The run to look at; None takes the one that matters most, and goes on to others.
+        run: The run to step; None: the most relevant run, and then others.
     """
 
     detach_reason = _DETACHED
@@ -45,7 +45,7 @@ class InputStepper:
         self._ended = False
 
     def wait(self) -> None:
-        """Ask whenever the agent halts, until it has ended or the person has enough."""
+        """Prompt whenever the agent halts, until it has ended or the person quits."""
         try:
             while not self._over:
                 if self._screen.prompt and not self._session.is_waiting:
@@ -57,7 +57,7 @@ class InputStepper:
             self._inbox.close()
 
     def notify_ended(self) -> None:
-        """The cell has ended. From its thread."""
+        """Handle the cell's end. Called on the cell's thread."""
         self._inbox.put(None)
 
     @property
@@ -89,12 +89,12 @@ class InputStepper:
 
 
 class _Screen(Screen):
-    """Writes below the cell; what it should ask waits for `input`."""
+    """Writes below the cell, and holds the prompt for `input`."""
 
     def __init__(self) -> None:
         super().__init__(sys.stdout, is_coloured=is_colour_wanted(sys.stdout), terminal=False)
         self.prompt = ""
 
     def show_prompt(self, prompt: str) -> None:
-        """Ask at the next turn."""
+        """Set the prompt of the next input."""
         self.prompt = prompt

@@ -1,4 +1,4 @@
-"""A UI in the process that has the Core: no socket, and its thread is the Core's."""
+"""A UI connection within the Core's process: without a socket, on the Core's thread."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _HELLO: Final = ui.UiHello(version=VERSION, client=f"agentstepper_nb magics {__v
 
 
 class LocalConnection:
-    """What `cli.core_connection.CoreConnection` is by a socket.
+    """The counterpart of `cli.core_connection.CoreConnection` without a socket.
 
     Args:
         core: The Core.
-        notify: Called with what happens, on the Core's loop.
+        notify: Called with each connection event, on the Core's loop.
     """
 
     def __init__(self, core: KernelCore, notify: Callable[[ConnectionEvent], None]) -> None:
@@ -40,7 +40,7 @@ class LocalConnection:
         core.loop.call_soon_threadsafe(self._open)
 
     def send(self, command: Struct) -> str:
-        """Send a command, from any thread; gives its id."""
+        """Send a command, from any thread. Returns its id."""
         number = next(self._numbers)
         id = f"c{number}"
         self._core.loop.call_soon_threadsafe(self._send_now, command, number, id)
@@ -76,11 +76,11 @@ class LocalConnection:
 
 
 class _LocalPeer:
-    """What the hub sees as a connection.
+    """The connection that the hub uses.
 
     Args:
         on_text: Called with each text.
-        on_closed: Called with the reason when the Core closes it.
+        on_closed: Called with the reason when the Core closes the connection.
     """
 
     def __init__(self, on_text: Callable[[str], None], on_closed: Callable[[str], None]) -> None:
@@ -92,5 +92,5 @@ class _LocalPeer:
         self._on_text(text)
 
     def close(self, code: int, reason: str) -> None:
-        """The Core goes."""
+        """Handle the Core's end."""
         self._on_closed(reason)

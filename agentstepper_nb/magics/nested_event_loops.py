@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 
 def nest_event_loops() -> str:
-    """Let event loops nest, for who asks; there is no way back but a restart.
+    """Allow nested event loops; only a restart of the kernel undoes this.
 
     Returns:
         What was done, for a person.

@@ -1,4 +1,4 @@
-"""`%agentstepper --export FILE`: a run of the Core in the kernel as a `.run` file, before it is gone."""
+"""`%agentstepper --export FILE`: writes a run of the Core in the kernel to a `.run` file."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _NO_CORE: Final = (
 
 
 def export_run(file: str, run_name: str | None) -> str:
-    """Write a run to a file, which is replaced where it exists.
+    """Write a run to a file, which is replaced if it exists.
 
     Args:
-        file: Its path.
-        run_name: The run's id, its name, or its program's; of several the newest. None takes the
-            newest of all.
+        file: The file's path.
+        run_name: The run's id, its name, or its program's; of several runs the newest. None: the newest
+            run of all.
 
     Returns:
         What was done, for a person.

@@ -49,17 +49,17 @@ def run_cell(
     """Open a run, show it, run the cell inside it, and end it.
 
     Args:
-        shell: Whose names the cell uses.
-        source: What stands under the magic's line.
-        name: Of the program; empty takes the notebook's.
-        mode: On which thread, and what this one does meanwhile.
+        shell: The shell with the cell's variables.
+        source: The cell's body.
+        name: The program's name; empty: the notebook's name.
+        mode: The threads of the cell's run.
         workspace: The folder that the agent works on.
-        line: What stands behind `%%step`, by which the cell is started again.
-        replay: The recording that it runs on; None: on none.
-        freezes: Whether the run is frozen, as that of a frozen recording is in any case.
+        line: The text after `%%step`, with which the cell can be started again.
+        replay: The recording to run on; None: no recording.
+        freezes: Whether the run is frozen; the replay of a frozen run always is.
 
     Returns:
-        The value of the cell's last expression; None where the cell goes on in the background.
+        The value of the cell's last expression; None if the cell continues in the background.
     """
     __tracebackhide__ = True
     cell = compile_cell(shell, source)  # a cell that isn't Python opens no run
@@ -95,7 +95,7 @@ def run_cell(
 def _end_alone(
     run: AgentStepper, cell: CompiledCell, value: object, error: BaseException | None
 ) -> None:
-    """End the run of a cell that went on in the background, and show below it what became of it."""
+    """End the run of a background cell, and show its result below the cell."""
     try:
         run.__exit__(type(error) if error else None, error, error.__traceback__ if error else None)
     finally:
@@ -119,7 +119,7 @@ def _open(name: str, workspace: str | None) -> AgentStepper:
 def _open_recorded(
     name: str, workspace: str | None, start: CellStart | None, replay: CellReplay | None
 ) -> AgentStepper:
-    """Open the run, which says which cell it is, and which recording it runs on."""
+    """Open the run with its start method, and with its recording."""
     with ExitStack() as opening:
         opening.callback(set_next_start(start))
         if replay is not None:
@@ -148,7 +148,7 @@ def _run_inside(run: AgentStepper, cell: CompiledCell, replay: CellReplay | None
 
 
 def _the_stop(error: BaseException) -> AgentStopped | None:
-    """The person's Stop, where it and nothing else ended the agent: tasks group what ends them."""
+    """Return the person's Stop if nothing else ended the agent: tasks group their exceptions."""
     if isinstance(error, BaseExceptionGroup):
         stops = [_the_stop(each) for each in error.exceptions]
         return stops[0] if all(stops) else None
@@ -156,7 +156,7 @@ def _the_stop(error: BaseException) -> AgentStopped | None:
 
 
 def _stopped(cell: CompiledCell, stop: AgentStopped) -> str:
-    """What stands under a cell whose agent was stopped, in place of a traceback."""
+    """Make the message under a cell whose agent was stopped, in place of a traceback."""
     line = cell.line_of(stop)
     return "Stopped by you." if line is None else f"Stopped by you at line {line} of this cell."
 

@@ -1,4 +1,4 @@
-"""The timeline of a run that ended, kept in the notebook under the view that showed it."""
+"""Saves the timeline of an ended run in the notebook, under the view that showed the run."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def save_timeline_at_end(view: DisplayedView, stepper: BaseStepper) -> None:
 
 
 def save_newest_timeline_at_end(view: DisplayedView) -> None:
-    """Put the timeline of each run of this kernel that ends there; the last one stays.
+    """Save the timeline of each run of this kernel that ends; the last one is kept.
 
-    Only the view that was shown last is followed: what the ones before it have, they keep.
+    Only the last displayed view is updated: earlier views keep their timelines.
 
     Args:
-        view: The view of whichever run is the newest.
+        view: The view of the newest run.
     """
     keeper = _get_saver()
     keeper.following = view
@@ -75,7 +75,7 @@ def _get_saver() -> _TimelineSaver:
 
 
 def _ended(timeline: Timeline, bye: Bye) -> Timeline:
-    """A timeline as it is once its run has said goodbye."""
+    """Return a timeline in its state after the run has said bye."""
     run = replace(
         timeline.run,
         state=RunState.IDLE,

@@ -22,10 +22,10 @@ _NO_CORE = (
 def show_newest_run(*, in_kernel: bool) -> None:
     """Show the view with this kernel's newest run, or else the newest of all.
 
-    Once that has ended it goes on to a run that begins: an agent in a process of its own, say.
+    After that run's end, the view shows the next run that begins, for example of another process.
 
     Args:
-        in_kernel: Whether to have a Core in the kernel even where the server has one.
+        in_kernel: Whether to start a Core in the kernel even if the server has one.
     """
     if in_kernel:
         kernel_core.start_kernel_core()

@@ -1,4 +1,4 @@
-"""How long a cell may keep the main thread of a kernel that has the Core: while its view is heard."""
+"""Limits how long a cell blocks the main thread if the kernel's Core couldn't receive view messages."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _NO_VIEW: Final = (
 
 
 class ViewWait:
-    """Waits for a cell, until it is clear that nobody can answer the halt point it is halted at.
+    """Waits for a cell, until it is certain that no view can answer the cell's halt point.
 
     Args:
         core: The Core in this kernel.
         run: The cell's run.
-        capabilities: What the kernel can.
+        capabilities: The kernel's capabilities.
     """
 
     def __init__(self, core: KernelCore, run: str, capabilities: KernelCapabilities) -> None:
@@ -42,7 +42,7 @@ class ViewWait:
         self._messages_before = core.subshell_message_count
         self._halted = False  # once
         self._done = threading.Event()
-        #: What to tell the person once `wait` returned before the cell's end; empty at its end.
+        #: The message for the person after `wait` returned before the cell's end; empty at its end.
         self.detach_reason = ""
         self._link = LocalConnection(core, self._handle)
 
@@ -54,7 +54,7 @@ class ViewWait:
             self._link.close()
 
     def notify_ended(self) -> None:
-        """The cell has ended. From any thread."""
+        """Handle the cell's end. From any thread."""
         self._done.set()
 
     # ---- on the Core's loop -------------------------------------------------------------------------

@@ -10,16 +10,16 @@ _chance = random.Random()
 
 
 class Backoff:
-    """The waits between attempts, in seconds: each doubles the one before, and chance cuts it by half at
-    most, so that many clients of one Core don't come back at once.
+    """The waits between attempts, in seconds: each doubles the one before, with random jitter of up to
+    half, so that many clients of one Core don't reconnect at once.
 
-    The library's own waits (of websockets) are longer than a Core takes to start again.
+    The waits of the websockets library are longer than a Core's restart.
 
     Args:
         first_s: Seconds of the first wait.
-        max_s: Seconds that a wait has at most.
+        max_s: The most seconds of a wait.
         is_immediate: Whether the first attempt doesn't wait; the second one waits `first_s`.
-        chance: Gives a number between 0 and 1.
+        chance: Returns a number between 0 and 1.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Backoff:
         self._next = self._start
 
     def next_delay_s(self) -> float:
-        """How long to wait before the next attempt."""
+        """Compute the seconds to wait before the next attempt."""
         delay_s = self._next
         self._next = min(self._max_s, 2 * delay_s or self._first_s)
         return delay_s * (1 + self._chance()) / 2

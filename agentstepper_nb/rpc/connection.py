@@ -29,9 +29,9 @@ from ..protocol.worker import (
 )
 from .session import RpcService, RpcSession
 
-#: Seconds that opening, the greeting and closing may take.
+#: Seconds for opening, the hello and closing.
 _TIMEOUT_S: Final = 10.0
-#: Characters that are shown of what a server says when it refuses.
+#: Characters of a server's refusal that are shown.
 _MAX_REASON_CHARS: Final = 500
 
 
@@ -40,20 +40,20 @@ class _Refusal(msgspec.Struct):
 
 
 class RpcRefusedError(ConnectionLostError):
-    """The Core doesn't take this connection, and won't the next time."""
+    """The Core refuses this connection, and will refuse it again."""
 
 
 class RpcConnection:
-    """A line that is open, until one of both ends closes it.
+    """An open connection, until either end closes it.
 
     Args:
-        socket: The connection, once both have greeted.
-        services: What the Core may ask for here.
-        log: Gets what was not understood.
+        socket: The connection, after both hellos.
+        services: The services that the Core may call.
+        log: Receives invalid messages.
 
     Attributes:
-        rpc_session: By which the Core is asked.
-        on_lost: Called where the connection is gone, before who waits for an answer hears of it.
+        rpc_session: Sends requests to the Core.
+        on_lost: Called when the connection is lost, before open requests fail.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class RpcConnection:
         self._task = asyncio.create_task(self._run())
 
     async def closed(self) -> str:
-        """Wait until the connection is gone; gives why, for a log."""
+        """Wait until the connection has ended. Returns the reason, for a log."""
         await asyncio.wait((self._task,))
         return self._socket.close_reason or str(self._socket.close_code)
 
@@ -77,7 +77,7 @@ class RpcConnection:
         await asyncio.wait((self._task,))
 
     async def _run(self) -> None:
-        """Take in what comes, and send what goes out, until the connection is gone."""
+        """Receive and send messages until the connection has ended."""
         writing = asyncio.create_task(self._write())
         try:
             async for message in self._socket:
@@ -105,17 +105,17 @@ class RpcConnection:
 async def open_connection(
     endpoint: CoreEndpoint, services: Mapping[str, RpcService], log: logging.Logger
 ) -> RpcConnection:
-    """Dial a Core, and greet it.
+    """Connect to a Core, and exchange hellos.
 
     Args:
-        endpoint: Where it takes workers (`discover.find_worker_endpoint`) or clients
+        endpoint: The Core's address for workers (`discover.find_worker_endpoint`) or clients
             (`discover.find_runtime_endpoint`).
-        services: What the Core may ask for here.
-        log: Gets what was not understood.
+        services: The services that the Core may call.
+        log: Receives invalid messages.
 
     Raises:
-        NotTakenError: It refuses this connection, or nothing there is a Core.
-        ConnectionLostError: It can't be reached now.
+        RpcRefusedError: The Core refuses this connection, or the server isn't a Core.
+        ConnectionLostError: The Core can't be reached now.
     """
     socket = await open_socket(endpoint)
     try:
@@ -129,10 +129,10 @@ async def open_connection(
 
 
 async def open_socket(endpoint: CoreEndpoint) -> ClientConnection:
-    """Open a connection to a Core, on which nobody has greeted yet. Errors as `open_connection`.
+    """Open a connection to a Core, without hellos. Errors as `open_connection`.
 
     Args:
-        endpoint: Where it takes workers or clients.
+        endpoint: The Core's address for workers or clients.
     """
     try:
         return await _opened(endpoint)
@@ -203,7 +203,7 @@ def _explain_refusal(endpoint: CoreEndpoint, response: Response) -> str:
 
 
 def _describe_body(response: Response) -> str:
-    """What a server says with its refusal: a line of text, or JSON with a message."""
+    """The message of a server's refusal: a line of text, or JSON with a message."""
     text = bytes(response.body or b"").decode(errors="replace")
     with suppress(msgspec.DecodeError, msgspec.ValidationError):
         text = msgspec.json.decode(text, type=_Refusal).message

@@ -17,7 +17,7 @@ T = TypeVar("T")
 Client = TypeVar("Client")
 Client_co = TypeVar("Client_co", covariant=True)
 
-#: Seconds after which who waits for a result looks whether the thread has ended.
+#: Seconds between a waiting caller's checks whether the thread has ended.
 POLL_INTERVAL_S: Final = 1.0
 _CLOSED_MESSAGE: Final = (
     "This connection is closed, or belongs to the process before a fork. Connect again."
@@ -28,8 +28,8 @@ class LoopThread:
     """Runs coroutines on a thread of its own, until it is closed.
 
     Args:
-        name: The thread's.
-        poll_interval_s: Seconds after which who waits for a result looks whether the thread has ended.
+        name: The thread's name.
+        poll_interval_s: Seconds between a waiting caller's checks whether the thread has ended.
     """
 
     def __init__(self, name: str, poll_interval_s: float = POLL_INTERVAL_S) -> None:
@@ -44,7 +44,7 @@ class LoopThread:
 
     @property
     def is_running(self) -> bool:
-        """Whether it runs, in this process, and wasn't left to itself."""
+        """Whether the thread runs, belongs to this process, and isn't abandoned."""
         return self._pid == os.getpid() and self._thread.is_alive() and not self._is_abandoned
 
     def run(self, start: Callable[[], Awaitable[T]]) -> T:
@@ -69,20 +69,20 @@ class LoopThread:
             raise
 
     def wait_result(self, future: Future[T]) -> T:
-        """Wait for what this thread is to give, and hear every interrupt.
+        """Wait for a future that this thread sets. Signals interrupt the wait.
 
         Args:
-            future: What is set there.
+            future: The future.
 
         Raises:
-            RuntimeError: The thread ended before.
+            RuntimeError: The thread ended before the result.
         """
         self._wait_until_done(future)
         return future.result()
 
     def _wait_until_done(self, outcome: Future[T]) -> None:
-        """A signal that comes just before this thread falls asleep doesn't wake it, and what the end of
-        the loop let fall is never set: so it wakes by itself, to look.
+        """Wait with a timeout, and check again: a signal just before this thread sleeps doesn't wake it,
+        and the loop's end may leave the future unset.
         """
         while not outcome.done():
             wait((outcome,), self._poll_interval_s)
@@ -90,11 +90,11 @@ class LoopThread:
                 raise RuntimeError(_CLOSED_MESSAGE)
 
     def close(self, timeout_s: float | None = None) -> None:
-        """Cancel what runs, and join the thread. Idempotent; in a forked child it does nothing.
+        """Cancel all tasks, and join the thread. Idempotent; in a forked child it does nothing.
 
         Args:
-            timeout_s: Seconds to wait for what doesn't end; the thread is left to itself then. None:
-                any.
+            timeout_s: Seconds to wait for tasks that don't end; then the thread is abandoned. None: wait
+                without a limit.
         """
         if not self.is_running:
             return
@@ -115,7 +115,7 @@ class LoopThread:
 
 
 async def _cancel_all() -> None:
-    """Cancel what runs beside, once: a second cancellation would leave a connection half closed."""
+    """Cancel the other tasks, once: a second cancellation would leave a connection half closed."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         if not task.cancelling():
@@ -125,14 +125,14 @@ async def _cancel_all() -> None:
 
 
 class _Running(Generic[T]):
-    """What runs on a loop of another thread.
+    """A coroutine on the event loop of another thread.
 
     Args:
-        loop: The loop.
-        begin: Begins it, there.
+        loop: The event loop.
+        begin: Makes the awaitable, on that loop.
 
     Attributes:
-        outcome: What it gives.
+        outcome: The future of its result.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, begin: Callable[[], Awaitable[T]]) -> None:
@@ -175,11 +175,11 @@ class _Running(Generic[T]):
 
 
 class SyncClient(Generic[Client_co]):
-    """Waits for what an async client does. The base of clients whose methods are made by `blocking`.
+    """Waits for an async client's methods. The base of clients whose methods are made by `blocking`.
 
     Args:
-        thread: Where the client lives: it ends with `close`, with the last reference to this, or with
-            the process.
+        thread: The client's thread: it ends with `close`, with the last reference to this object, or
+            with the process.
         client: The client.
     """
 
@@ -199,7 +199,7 @@ class SyncClient(Generic[Client_co]):
             raise
 
     def _items(self, items: AsyncGenerator[T, None]) -> Iterator[T]:
-        """What a stream gives. Closing the iterator ends it."""
+        """Iterate over a stream. Closing the iterator ends the stream."""
         try:
             while (item := self._thread.run(partial(_next, items))) is not None:
                 yield item

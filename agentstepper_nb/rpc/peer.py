@@ -1,11 +1,11 @@
-"""One end of a worker's connection, without I/O: text in, what it means and what to send out.
+"""One end of an RPC connection, without I/O: converts received text to events, and requests to text.
 
-Both ends are alike once they have greeted each other: each may ask the other. A request is open until it
-is answered, refused or cancelled. What crosses a cancellation on its way is passed over.
+Both ends are equal after their hellos: each may send requests. A request is open until it is answered,
+refused or cancelled. Messages that cross a cancellation are ignored.
 
-A stream can't flood its reader: its sender has credit, which the request and `more` give, and each
-item takes one. So what waits at the reader is bounded by the window, and what the sender holds back is
-its own to bound.
+A stream can't flood its reader: its sender has credit, granted by the request and by `more`, and each
+item uses one credit. So the window bounds the items that wait at the reader; the sender must bound what
+it holds back.
 """
 
 from __future__ import annotations
@@ -36,40 +36,40 @@ _NULL: Final = Raw(b"null")
 
 
 class RequestReceived(Struct, frozen=True):
-    """The other end asks; answer with `item`s, where it has a window, and `result` or `fail`."""
+    """A request of the other end; answer with `item`s if it has a window, and `result` or `fail`."""
 
     id: str
     request: RpcRequest
 
 
 class RequestCancelled(Struct, frozen=True):
-    """The other end wants no more of what it asked."""
+    """The other end has cancelled its request."""
 
     id: str
 
 
 class CreditGranted(Struct, frozen=True):
-    """A stream of ours may go on."""
+    """The other end has granted credit for items of a stream."""
 
     id: str
 
 
 class ItemReceived(Struct, frozen=True):
-    """An item of what we asked for; `accept_item` says that it was taken."""
+    """An item of a requested stream; `accept_item` acknowledges it."""
 
     id: str
     value: Raw
 
 
 class ResponseReceived(Struct, frozen=True):
-    """What we asked is answered, or its stream is over."""
+    """A request is answered, or its stream has ended."""
 
     id: str
     value: Raw
 
 
 class RequestFailed(Struct, frozen=True):
-    """What we asked was refused, or broke off."""
+    """A request was refused or interrupted."""
 
     id: str
     code: str
@@ -78,7 +78,7 @@ class RequestFailed(Struct, frozen=True):
 
 
 class MessageRejected(Struct, frozen=True):
-    """A message was not understood, and its sender is told so; for the log."""
+    """An invalid message, which was answered with an error; for the log."""
 
     code: str
     message: str
@@ -118,7 +118,7 @@ class _OpenRequest:
 
 @dataclass
 class _ServedRequest:
-    """A request of the other end's; until it is done with here, also after it was cancelled.
+    """A request of the other end in progress, also after its cancellation.
 
     Args:
         credit: Items that may be sent.
@@ -129,7 +129,7 @@ class _ServedRequest:
 
 
 class _MessageHeader(Struct):
-    """What of a message that can't be read tells whom it concerns."""
+    """The fields of an unreadable message that identify its request."""
 
     type: str = ""
     id: str | None = None
@@ -148,13 +148,13 @@ class Peer:
     # ---- in and out ---------------------------------------------------------------------------------
 
     def receive(self, text: str) -> PeerEvent | None:
-        """Take a message in.
+        """Process a received message.
 
         Args:
-            text: As it came.
+            text: The message.
 
         Returns:
-            What it means; None where it is of no consequence any more.
+            The event; None if the message has no effect any more.
         """
         try:
             envelope, message = worker_messages.decode(text)
@@ -164,7 +164,7 @@ class Peer:
             return self._refuse(error, text)
 
     def refuse_binary(self) -> MessageRejected:
-        """A binary frame came: say that only text is taken."""
+        """Refuse a binary frame: only text frames are accepted."""
         refused = MessageRejected(
             "binary_frame", "The message came as a binary frame. Send text frames."
         )
@@ -172,7 +172,7 @@ class Peer:
         return refused
 
     def drain(self) -> list[str]:
-        """What is to be sent, in order; it is forgotten here."""
+        """Return the waiting messages in order, and remove them from the queue."""
         outgoing, self._outgoing = self._outgoing, []
         return outgoing
 
@@ -183,13 +183,13 @@ class Peer:
     # ---- as who asks --------------------------------------------------------------------------------
 
     def send_request(self, service: str, method: str, params: Raw = _NULL, window: int = 0) -> str:
-        """Ask the other end.
+        """Send a request to the other end.
 
         Args:
-            service: Whom.
-            method: What.
-            params: With what, as JSON.
-            window: The most items that may be under way; 0 asks for a result alone.
+            service: The service's name.
+            method: The method's name.
+            params: The parameters, as JSON.
+            window: The most items in transit; 0: the request has a single result.
 
         Returns:
             The request's id.
@@ -210,7 +210,7 @@ class Peer:
         return id
 
     def accept_item(self, id: str) -> None:
-        """An item was taken, so that there is room for another. Nothing where the stream is over."""
+        """Acknowledge an item, which grants credit for another. Does nothing if the stream has ended."""
         open = self._requests.get(id)
         if open is None:
             return
@@ -229,7 +229,7 @@ class Peer:
     # ---- as who is asked ----------------------------------------------------------------------------
 
     def remaining_credit(self, id: str) -> int:
-        """How many items may be sent now."""
+        """The number of items that may be sent now."""
         return self._serving[id].credit
 
     def send_item(self, id: str, value: Raw) -> None:
@@ -324,7 +324,7 @@ class Peer:
         return ItemReceived(id, value)
 
     def _refuse(self, error: ProtocolError, text: str) -> PeerEvent:
-        """Tell the sender that its message wasn't understood; whom it concerns doesn't wait on."""
+        """Answer an invalid message with an error, and fail the request that it concerns."""
         try:
             kind = msgspec.json.decode(text, type=_MessageHeader)
         except (msgspec.DecodeError, RecursionError, UnicodeError):

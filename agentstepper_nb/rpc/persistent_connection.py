@@ -1,4 +1,4 @@
-"""Stays connected to a Core: dials again where the connection breaks, and asks over what stands."""
+"""Keeps a connection to a Core: reconnects when it breaks, and sends requests over the present one."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Value = TypeVar("Value")
 #: listens before its new token can be found.
 REFUSAL_GRACE_S: Final = 30.0
 
-#: Says where the Core is. Asked before each dialling: one that started again may have a new token.
+#: Finds the Core. Called before each connection: a restarted Core may have a new token.
 FindEndpoint = Callable[[], CoreEndpoint]
 
 
 class ReconnectingCaller:
-    """Asks the Core; see `session.RpcCaller`. Connections come and go, the caller stays.
+    """Sends requests to the Core over changing connections; see `session.RpcCaller`.
 
     Attributes:
-        away_reason: Why there is no connection, where there is none.
-        disconnect_count: How many have broken.
+        away_reason: The reason why there is no connection, if there is none.
+        disconnect_count: The number of lost connections.
     """
 
     def __init__(self) -> None:
@@ -42,16 +42,16 @@ class ReconnectingCaller:
         self._connected = asyncio.Event()
 
     def attach(self, rpc_session: RpcSession) -> None:
-        """There is a connection from now on.
+        """Use a new connection from now on.
 
         Args:
-            rpc_session: Its.
+            rpc_session: The connection's session.
         """
         self._rpc_session = rpc_session
         self._connected.set()
 
     def detach(self) -> None:
-        """There is none any more. Idempotent."""
+        """Note the connection's loss. Idempotent."""
         self.away_reason = "The connection to the Core is lost."
         self.disconnect_count += 1
         self._rpc_session = None
@@ -69,13 +69,13 @@ class ReconnectingCaller:
     async def call(
         self, service: str, method: str, params: Struct | None, kind: type[Value]
     ) -> Value:
-        """Ask for a result; see `session.RpcCaller`."""
+        """Request a result; see `session.RpcCaller`."""
         return _read(await self._get_session().call(service, method, params), kind)
 
     async def stream(
         self, service: str, method: str, params: Struct | None, kind: type[Value]
     ) -> AsyncGenerator[Value, None]:
-        """Ask for a stream of items; see `session.RpcCaller`."""
+        """Request a stream of items; see `session.RpcCaller`."""
         async with aclosing(self._get_session().stream(service, method, params)) as items:
             async for item in items:
                 yield _read(item, kind)
@@ -107,19 +107,19 @@ async def maintain_connection(
     backoff: Backoff | None = None,
     refusal_grace_s: float = REFUSAL_GRACE_S,
 ) -> NoReturn:
-    """Be connected for as long as this task isn't cancelled.
+    """Keep a connection until this task is cancelled.
 
     Args:
-        find: Says where the Core is.
-        services: What it may ask for here.
-        caller: Opened while there is a connection.
+        find: Finds the Core.
+        services: The services that the Core may call.
+        caller: The caller, attached to each connection.
         log: Gets a line for each connection.
-        connection: A connection to begin with; None: one is dialled.
-        backoff: Says how long to wait before dialling again.
-        refusal_grace_s: Seconds in which a refusal isn't final where there was a connection before.
+        connection: The first connection; None: connect.
+        backoff: Computes the waits between attempts.
+        refusal_grace_s: Seconds after a lost connection in which a refusal isn't final.
 
     Raises:
-        NotTakenError: The Core refuses this connection.
+        RpcRefusedError: The Core refuses this connection.
     """
     clock = asyncio.get_running_loop().time
     backoff = backoff or Backoff()
@@ -146,7 +146,7 @@ async def _serve_until_closed(
     caller: ReconnectingCaller,
     log: logging.Logger,
 ) -> None:
-    """Attach the caller to a line until that is gone."""
+    """Attach the caller to a connection until the connection has ended."""
     log.info("connected to the Core, serving %s", ", ".join(services) or "nothing")
     connection.on_lost = caller.detach
     caller.attach(connection.rpc_session)
@@ -158,17 +158,17 @@ async def _serve_until_closed(
 
 
 class PersistentConnection:
-    """A connection to a Core that comes back by itself, until it is closed.
+    """A connection to a Core that reconnects by itself, until it is closed.
 
     Args:
         connection: The first connection.
-        find: Says where the Core is, before it is dialled again.
-        services: What the Core may ask for here.
+        find: Finds the Core before each new connection.
+        services: The services that the Core may call.
         log: Gets a line for each connection.
 
     Attributes:
-        caller: Asks the Core.
-        task: The task that stays connected; it ends by itself only by an error.
+        caller: Sends requests to the Core.
+        task: The task that keeps the connection; it ends by itself only with an error.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How clients ask one service of the Core: over a connection that comes back by itself."""
+"""The base of clients of one service of the Core, over a connection that reconnects by itself."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ Value = TypeVar("Value")
 
 #: Seconds that a call waits for a Core that is away.
 CONNECT_TIMEOUT_S: Final = 30.0
-#: Seconds until a stream that the Core has ended is asked for again.
+#: Seconds before a stream that the Core has ended is requested again.
 _RETRY_PAUSE_S: Final = 0.1
-#: How a call ends whose connection broke before the answer came.
+#: The error code of a call whose connection broke before the answer.
 _LOST_CODE: Final = "worker_lost"
 
-#: Its own, so that what it notes goes to who set up logging, and not below some cell.
+#: A logger of its own: its records go to configured logging, and not to a cell's output.
 _log = logging.getLogger("agentstepper_nb.runtime.client")
 _log.addHandler(logging.NullHandler())
 
 
 class ServiceClient:
-    """A service of the Core's, wherever the connection stands.
+    """A client of one service of the Core, over changing connections.
 
     Made by `connect_runtime` or `connect_endpoint`.
 
     Args:
-        url: Where the Core is.
-        find: Looks for it anew, with its token, at each dialling.
-        service: Which service is asked.
-        timeout_s: Seconds that a call waits for a Core that is away.
+        url: The Core's URL.
+        find: Finds the Core and its token before each connection.
+        service: The service's name.
+        timeout_s: Seconds that a call waits for a disconnected Core.
         connection: The first connection.
 
     Attributes:
-        url: Where the Core is.
-        find: Looks for it anew, with its token.
+        url: The Core's URL.
+        find: Finds the Core and its token.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class ServiceClient:
         Args:
             url: The Core's URL; None: the Core is discovered.
             token: The control token; None: the token in the Core's data folder.
-            timeout_s: Seconds that a call waits for a Core that is away.
+            timeout_s: Seconds that a call waits for a disconnected Core.
 
         Raises:
             DiscoveryError: There is no Core, or there are several.
-            ConnectionLostError: It can't be reached, or doesn't take this connection.
+            ConnectionLostError: The Core can't be reached, or refuses this connection.
         """
         endpoint = discover.find_runtime_endpoint(url, token)
         find = partial(discover.find_runtime_endpoint, endpoint.url, token)
@@ -92,12 +92,12 @@ class ServiceClient:
         """Connect to another service.
 
         Args:
-            endpoint: Where it is, and by which token it may be asked.
-            service: Its name.
-            timeout_s: Seconds that a call waits for a Core that is away.
+            endpoint: The service's address, with its token.
+            service: The service's name.
+            timeout_s: Seconds that a call waits for a disconnected Core.
 
         Raises:
-            ConnectionLostError: It can't be reached, or doesn't take this connection.
+            ConnectionLostError: The Core can't be reached, or refuses this connection.
         """
         connection = await open_connection(endpoint, {}, _log)
         return cls(endpoint.url, lambda: endpoint, service, timeout_s, connection)
@@ -115,17 +115,17 @@ class ServiceClient:
     async def call_method(
         self, method: str, params: Struct | None, kind: type[Value], *, can_retry: bool = True
     ) -> Value:
-        """Ask for a result, and again where the connection broke before the answer came.
+        """Call a method, and again if the connection broke before the answer.
 
         Args:
-            method: What.
-            params: With what.
+            method: The method's name.
+            params: The parameters.
             kind: The answer's class.
-            can_retry: Whether asked twice, it does no more than asked once. Else it is asked once.
+            can_retry: Whether the method is idempotent. If not, it is called once.
 
         Raises:
-            CommandError: It was refused.
-            ConnectionLostError: The Core is away.
+            CommandError: The service refused.
+            ConnectionLostError: The Core is disconnected.
         """
         while True:
             await self._connected()
@@ -139,8 +139,8 @@ class ServiceClient:
     async def stream(
         self, method: str, params: Struct, kind: type[Value]
     ) -> AsyncGenerator[Value, None]:
-        """Ask for a stream that has no end. Where the connection breaks, it is asked for again, and so
-        begins again. Arguments and errors as `ask`.
+        """Request an endless stream. If the connection breaks, the stream is requested again, and so
+        begins again. Arguments and errors as `call_method`.
         """
         while True:
             await self._connected()
@@ -163,7 +163,7 @@ class ServiceClient:
         await self._connection.close()
 
     def _is_disconnected_since(self, error: CommandError, before: int) -> bool:
-        """Whether the connection broke since: the Core says the same of workers of its own."""
+        """Whether the connection broke since: the Core uses the same code for its own workers."""
         return error.code == _LOST_CODE and self._caller.disconnect_count != before
 
     async def _connected(self) -> None:

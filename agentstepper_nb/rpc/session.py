@@ -1,4 +1,4 @@
-"""A connection on an event loop, the same at both ends: what it serves, and what it asks."""
+"""A connection on an event loop, equal at both ends: the services it offers, and its requests."""
 
 from __future__ import annotations
 
@@ -33,79 +33,79 @@ Value = TypeVar("Value")
 
 #: Bytes of a value that still fit into a message, with the envelope.
 _MAX_VALUE_BYTES: Final = MAX_MESSAGE_BYTES - 4096
-#: Characters of what the other end wrote that the log shows.
+#: Characters of the other end's message that the log shows.
 _MAX_SHOWN_CHARS: Final = 300
 
 _CANCELLED: Final = RpcFailure(
     code="cancelled", message="The request was cancelled before it was answered."
 )
 
-#: What ends a stream that is read here: its result or an error, after its last item.
+#: A message of a requested stream: an item, or its end by a result or an error.
 _Response = ItemReceived | ResponseReceived | RequestFailed
 
 
 class RpcService(Protocol):
-    """Answers requests, on the worker's event loop, which it mustn't block.
+    """Answers requests, on the worker's event loop, which it must not block.
 
-    A `CommandError` or `ProtocolError` that it raises goes to who asked; anything else is logged.
+    A `CommandError` or `ProtocolError` is sent to the caller; other exceptions are logged.
     """
 
     async def call(self, method: str, params: Raw) -> Struct | Raw | None:
-        """Answer once; a `Raw` is JSON already. Cancelled where nobody wants the answer any more.
+        """Answer a request once; a `Raw` is JSON already. Cancelled with the request.
 
         Args:
-            method: What is asked.
-            params: With what, as JSON.
+            method: The method's name.
+            params: The parameters, as JSON.
         """
 
     def stream(self, method: str, params: Raw) -> AsyncIterator[Struct | Raw]:
-        """Answer with items: an async generator. It is taken from only as far as its reader has room,
-        and closed where its reader is gone.
+        """Answer a request with items: an async generator. Items are requested only while the reader has
+        room, and the generator is closed when the reader has gone.
 
         Args:
-            method: What is asked.
-            params: With what, as JSON.
+            method: The method's name.
+            params: The parameters, as JSON.
         """
 
     async def close(self) -> None:
-        """The worker ends."""
+        """Release resources at the worker's end."""
 
 
 class RpcCaller(Protocol):
-    """By which a service asks the Core, over whatever connection of this worker stands."""
+    """Sends a service's requests to the Core, over the worker's present connection."""
 
     async def wait_connected(self) -> None:
-        """Wait until there is a connection; at once where there is one."""
+        """Wait until there is a connection; returns at once if there is one."""
 
     async def call(
         self, service: str, method: str, params: Struct | None, kind: type[Value]
     ) -> Value:
-        """Ask for a result.
+        """Request a result.
 
         Args:
-            service: A service of the Core's.
-            method: What.
-            params: With what.
-            kind: The answer's class; `type(None)` where there is none.
+            service: The name of a service of the Core.
+            method: The method's name.
+            params: The parameters.
+            kind: The answer's class; `type(None)` if there is none.
 
         Raises:
-            CommandError: It was refused; `worker_lost`: there is no connection, or it broke before the
-                answer came, so that nobody knows whether it was done.
+            CommandError: The service refused; `worker_lost`: there is no connection, or it broke before
+                the answer, so that the request may have been executed or not.
         """
 
     def stream(
         self, service: str, method: str, params: Struct | None, kind: type[Value]
     ) -> AsyncGenerator[Value, None]:
-        """Ask for a stream of items; closing it cancels. Arguments and errors as `call`."""
+        """Request a stream of items; closing it cancels. Arguments and errors as `call`."""
 
 
 class RpcSession:
-    """Asks the other end, and has it served.
+    """Sends requests to the other end, and serves the other end's requests.
 
     Args:
         send: Sends a text frame in order; never blocks.
-        services: What the other end may ask for.
-        log: Gets what was not understood, and what failed here.
+        services: The services that the other end may call.
+        log: Receives invalid messages, and failures of services.
     """
 
     def __init__(
@@ -131,24 +131,24 @@ class RpcSession:
         self._flush()
 
     def send_error(self, error: ProtocolError) -> None:
-        """Say that a message of the greeting was refused."""
+        """Answer a message before the hello with an error."""
         self.send_greeting(RpcFailure(code=error.code, message=error.message))
 
     def receive(self, text: str) -> None:
-        """A text frame came, after the greeting. Nothing is raised for what it holds."""
+        """Handle a text frame after the hello. Raises nothing for its contents."""
         self._react(self._peer.receive(text))
         self._flush()
 
     def receive_binary(self) -> None:
-        """A binary frame came."""
+        """Handle a binary frame."""
         self._react(self._peer.refuse_binary())
         self._flush()
 
     def connection_lost(self, why: str) -> None:
-        """The connection is gone: what was asked breaks off, and what is served here is cancelled.
+        """Handle the connection's end: open requests fail, and served requests are cancelled.
 
         Args:
-            why: For who asked, what happened.
+            why: The reason, for the callers.
         """
         self._lost_reason = why
         for id, responses in self._responses.items():
@@ -159,18 +159,18 @@ class RpcSession:
     # ---- asking -------------------------------------------------------------------------------------
 
     async def call(self, service: str, method: str, params: Struct | None = None) -> Raw:
-        """Ask for a result.
+        """Request a result.
 
         Args:
-            service: Whom.
-            method: What.
-            params: With what.
+            service: The service's name.
+            method: The method's name.
+            params: The parameters.
 
         Returns:
             The result, as JSON.
 
         Raises:
-            CommandError: It was refused, or the connection is gone (`worker_lost`).
+            CommandError: The service refused, or the connection is lost (`worker_lost`).
         """
         id, responses = self._send_request(service, method, params, 0)
         try:
@@ -181,7 +181,7 @@ class RpcSession:
     async def stream(
         self, service: str, method: str, params: Struct | None = None
     ) -> AsyncGenerator[Raw, None]:
-        """Ask for a stream of items, as JSON; closing it cancels. Arguments and errors as `call`."""
+        """Request a stream of items, as JSON; closing it cancels. Arguments and errors as `call`."""
         id, responses = self._send_request(service, method, params, WINDOW_ITEMS)
         try:
             while isinstance(response := await responses.get(), ItemReceived):
@@ -217,7 +217,7 @@ class RpcSession:
     # ---- being asked --------------------------------------------------------------------------------
 
     async def _serve(self, received: RequestReceived) -> Raw | RpcFailure:
-        """Carry a request out, and give what it is answered with."""
+        """Execute a request, and return its answer."""
         request = received.request
         try:
             service = self._services.get(request.service)
@@ -247,8 +247,8 @@ class RpcSession:
             )
 
     def _served(self, id: str, task: asyncio.Task[Raw | RpcFailure]) -> None:
-        """Answer a request once all that served it is over; where that was cancelled, it is the peer's
-        to know that nobody is told.
+        """Answer a request after its task has ended. If the task was cancelled, the peer decides whether
+        an answer is sent.
         """
         del self._serving[id]
         answer = _CANCELLED if task.cancelled() else task.result()

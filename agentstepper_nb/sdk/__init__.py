@@ -1,4 +1,4 @@
-"""What an agent imports to be debugged.
+"""The interface that an agent imports to be debugged.
 
 Imports `protocol`, `core.breakpoints`, `discover`, `llm_wire`, `rpc.backoff`; on use
 `models.provider`.

@@ -22,7 +22,7 @@ from msgspec import UNSET, UnsetType
 
 from ..protocol.inspection import SourceLocation
 
-#: "0" keeps files and lines out of what is sent.
+#: The value "0" keeps file names and line numbers out of messages.
 LOCATIONS_VARIABLE: Final = "AGENTSTEPPER_LOCATIONS"
 _MAX_FILE_CHARS: Final = 4096
 _MAX_FUNCTION_CHARS: Final = 1000
@@ -45,12 +45,12 @@ _OWN_NAMES: Final = ("<stdin>", "<string>", "<console>", "<ipython-input", "<cel
 _WAITING: Final = str(Path(__file__).absolute().parent) + os.sep
 #: From this function on, frames are the event loop's and no longer a task's.
 _LOOP_CODE: Final[CodeType] = asyncio.Handle._run.__code__
-#: Results of expressions that are kept of one halt point, to be opened.
+#: The most results of expressions that are stored per halt point, to be expanded.
 _MAX_RESULTS: Final = 50
 
 
 class CodeFile(NamedTuple):
-    """What is known of a file by its name alone."""
+    """Facts about a code file that follow from the file's name alone."""
 
     path: str  # absolute, or as Python names it; cut
     is_own: bool
@@ -61,10 +61,10 @@ _files: dict[str, CodeFile] = {}
 
 
 def find_code_file(name: str) -> CodeFile:
-    """What is known of a file.
+    """Find the facts about a code file.
 
     Args:
-        name: Its name in a code object.
+        name: The file's name in a code object.
     """
     found = _files.get(name)
     if found is None:
@@ -109,7 +109,7 @@ def find_location() -> SourceLocation | UnsetType:
 
 
 def describe_location(frame: FrameType) -> SourceLocation:
-    """Where a frame is in its file, or in its notebook's cell."""
+    """Describe a frame's place in its file or in its notebook cell."""
     code = frame.f_code
     file = find_code_file(code.co_filename)
     cell = _find_cell(code.co_filename) if file.may_be_cell else None
@@ -162,8 +162,8 @@ class HaltedThread:
     """The thread or the task that makes this, which is about to wait at a halt point.
 
     Args:
-        is_task: Whether a task waits. Nobody finds its frames while it does, so that they are kept; a
-            thread's are read when somebody asks.
+        is_task: Whether a task waits. Its frames can't be found while it waits, so they are stored; a
+            thread's frames are read on request.
     """
 
     def __init__(self, is_task: bool) -> None:
@@ -203,10 +203,10 @@ class HaltedThread:
         return self._result_count
 
     def find_result(self, number: int) -> Any:
-        """What an expression came to.
+        """The result of an expression that was evaluated before.
 
         Raises:
-            KeyError: It isn't kept any more.
+            KeyError: The result isn't stored any more.
         """
         return self._results[number]
 

@@ -1,9 +1,9 @@
-"""What the runs of one process and the Core say to each other on one connection, without I/O.
+"""The protocol between the runs of one process and the Core on one connection, without I/O.
 
-Bytes go in and come out: `receive_data` takes a text that came, `data_to_send` gives the next one to
-write, `connection_lost` tells that the connection is gone, and `drain` gives what is to be done outside.
-Whoever calls holds a lock, and lets go of it before it reads, writes or does what `drain` gave. Times
-are passed in. The state of each run is a `run_protocol.RunProtocol`'s.
+`receive_data` takes a received text, `data_to_send` returns the next text to write, `connection_lost`
+reports a lost connection, and `drain` returns actions that the caller executes. The caller holds a
+lock, and releases the lock before it reads, writes or executes these actions. Times are arguments.
+`run_protocol.RunProtocol` holds the state of each run.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ _STATES_AWAITING_WELCOME: Final = (RunConnectionState.OPENING, RunConnectionStat
 
 
 class AgentProtocol:
-    """The runs of one process on their way to one Core.
+    """The runs of one process on their connection to one Core.
 
     Args:
-        endpoint: Where the Core is.
-        close_connection: Closes the connection. It is one of the effects that `drain` gives.
+        endpoint: The Core's endpoint.
+        close_connection: Closes the connection; one of the actions that `drain` returns.
     """
 
     def __init__(self, endpoint: CoreEndpoint, close_connection: Callable[[], None]) -> None:
         self.endpoint = endpoint
         self.runs: dict[str, RunProtocol] = {}
-        #: Those that may have something to write: `data_to_send` sees to them.
+        #: Runs that may have messages to write; `data_to_send` checks each of them.
         self.ready: OrderedDict[str, RunProtocol] = OrderedDict()
-        #: Those that `handle_timeout` has to see to, and `deadline` tells of.
+        #: Runs that may have a deadline, for `handle_timeout` and `deadline`.
         self.runs_with_deadline: dict[str, RunProtocol] = {}
-        #: Whether there is a connection.
+        #: Whether the connection is open.
         self.is_connected = False
-        #: Whether further runs may say hello on it.
+        #: Whether further runs may say hello on the connection.
         self.is_shared = False
         self._close_connection = close_connection
         #: The run whose hello opened the connection: its messages don't name it.
@@ -66,14 +66,14 @@ class AgentProtocol:
     # ---- runs ---------------------------------------------------------------------------------------
 
     def add(self, run: RunProtocol) -> None:
-        """Take a run on; where the connection is shared, the run says hello on it in its turn."""
+        """Add a run; on a shared connection, the run says hello in its turn."""
         self.runs[run.id] = run
         self._effects += run.effects
         run.effects = self._effects
         self.ready[run.id] = run
 
     def accept_items(self, run: RunProtocol, items: Iterable[QueueItem], now: float) -> None:
-        """Take in what a run's agent has put."""
+        """Accept items that a run's agent has queued."""
         try:
             for item in items:
                 run.accept_item(item, now)
@@ -84,14 +84,14 @@ class AgentProtocol:
         self.ready[run.id] = run
 
     def give_up(self, run: RunProtocol) -> None:
-        """The agent waits no more for what the run has to say."""
+        """End a run, since the agent no longer waits for the delivery of its messages."""
         if run.id in self.runs and run.state is not RunConnectionState.ENDED:
             self._end_run(run, None)
 
     def connection_opened(
         self, run: RunProtocol, welcome: messages.Welcome | None, now: float
     ) -> None:
-        """A connection is there, on which the Core has welcomed a run; None: it is of version 1."""
+        """Handle an open connection, on which the Core welcomed a run; None: a Core of version 1."""
         self.is_connected = True
         self.is_shared = welcome is not None and welcome.shares_connection is True
         self._first_run_id, run.address = run.id, None
@@ -108,7 +108,7 @@ class AgentProtocol:
                     self._start_over(other)
 
     def opening_failed(self, run: RunProtocol, error: Exception) -> None:
-        """No connection came about, or the Core refused the hello that was to open it."""
+        """Handle a connection that failed to open, or the Core's refusal of the hello that opened it."""
         is_refusal = isinstance(error, AgentRefusedError)
         for other in list(self.runs.values()):
             if other is run or (other.state is RunConnectionState.OPENING and not is_refusal):
@@ -117,7 +117,7 @@ class AgentProtocol:
                 self._start_over(other)
 
     def refuse(self, run: RunProtocol, url: str, why: ConnectionError, code: str) -> None:
-        """A Core doesn't go on with a run that hello was said for again."""
+        """Handle a Core's refusal to resume a run after the run said hello again."""
         run.unreachable_reason = str(why)
         if run.prepare_restart(code):
             return
@@ -191,7 +191,7 @@ class AgentProtocol:
         return run.outgoing.popleft()
 
     def _end_delivered_run(self, run: RunProtocol) -> None:
-        """End a run that said bye, and of which the Core keeps all."""
+        """End a run that said bye, and whose messages the Core has all stored."""
         is_open = run.state is RunConnectionState.OPEN
         if run.state is RunConnectionState.ABANDONED or (is_open and len(self._carried) > 1):
             self._end_run(run, None)
@@ -202,10 +202,10 @@ class AgentProtocol:
     # ---- reading ------------------------------------------------------------------------------------
 
     def receive_data(self, text: str, now: float) -> None:
-        """Take a text that came.
+        """Process a received text.
 
         Raises:
-            ProtocolError: It can't be read.
+            ProtocolError: The text can't be decoded.
         """
         run = self._carried.get(self._first_run_id or "")
         if not self.is_shared:
@@ -225,7 +225,7 @@ class AgentProtocol:
             self.ready[run.id] = run
 
     def _receive_for_connection(self, run: RunProtocol, message: Struct, now: float) -> None:
-        """Take what a run of a shared connection is told of its place there, or of its hello."""
+        """Handle a message about a run's place on a shared connection, or about its hello."""
         if isinstance(message, messages.RunDisconnected):
             close_error = ConnectionClosedError(Close(message.code, message.reason), None)
             self._handle_connection_lost(run, close_error, now)
@@ -238,7 +238,7 @@ class AgentProtocol:
             self._handle_refusal(run, error, now)
 
     def _handle_refusal(self, run: RunProtocol, error: AgentRefusedError, now: float) -> None:
-        """A hello was refused that was said on a connection that others opened."""
+        """Handle the refusal of a hello that a run sent on another run's connection."""
         if run.state is RunConnectionState.OPENING:
             self._end_unopened_run(run, error)
             return
@@ -348,7 +348,7 @@ class AgentProtocol:
     # ---- time, and what is to be done outside -------------------------------------------------------
 
     def deadline(self) -> float | None:
-        """When `handle_timeout` is to be called, if nothing happens before."""
+        """The time at which the caller must call `handle_timeout`; None: no run has a deadline."""
         due = map(self._deadline_of, self.runs_with_deadline.values())
         return min((each for each in due if each is not None), default=None)
 
@@ -378,7 +378,7 @@ class AgentProtocol:
             self.ready[run.id] = run  # to say hello again
 
     def drain(self) -> list[Callable[[], object]]:
-        """What is to be done outside, in this order."""
+        """Remove and return the actions that the caller executes, in this order."""
         effects = self._effects.copy()
         self._effects.clear()
         return effects

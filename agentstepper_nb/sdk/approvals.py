@@ -28,16 +28,16 @@ from .send_queue import UncancellableFuture
 SendMessages = Callable[[tuple[AgentMessage, ...]], None]
 
 _ALREADY_USED: Final = "This Approval belongs to another call. Create one Approval for each call."
-#: What the agent is told where nobody could be asked: silence is no.
+#: The error for the agent where nobody could be asked: no answer counts as a denial.
 NO_APPROVER_REASON: Final = "Nobody could be asked to approve this call, so that it wasn't made."
-#: Characters that travel of what is asked, and of why it is denied.
+#: The most characters of an approval's prompt, and of a denial's reason.
 _MAX_PROMPT_CHARS: Final = 1000
 _MAX_REASON_CHARS: Final = 10_000
 
 
 @dataclass(frozen=True)
 class ExternalDecision:
-    """The answer of somebody who was asked outside of the debugger's view."""
+    """The decision of a person outside of the debugger's view, or of the program."""
 
     approved: bool
     args: Any = UNSET
@@ -50,19 +50,19 @@ class ApprovalCall:
     """The call that an approval is asked for.
 
     Args:
-        halt_point: The id of its begin halt point.
+        halt_point: The id of the call's begin halt point.
         tool: The tool's name.
-        encoder: Makes what is said ready to travel.
+        encoder: Encodes the prompt and the decision for sending.
     """
 
     halt_point: str
     tool: str
     encoder: PayloadEncoder
     send: SendMessages | None = None  # while the halt point waits
-    edited: Payload | None = None  # what was approved elsewhere, where it was edited
+    edited: Payload | None = None  # the edited call of an outside approval, if edited
 
     def message(self, decision: ExternalDecision) -> DecideApproval:
-        """What was said, as the Core is told."""
+        """The message that tells the Core of a decision."""
         return DecideApproval(
             halt_point=self.halt_point,
             approved=decision.approved,
@@ -72,19 +72,19 @@ class ApprovalCall:
         )
 
     def answer(self, decision: ExternalDecision) -> Answer:
-        """What was said, as a Core would answer it."""
+        """A decision in the form of a Core's answer."""
         if not decision.approved:
             return DenyAnswer(reason=self.reason(decision))
         return ResumeAnswer(data=self.data(decision), approved=True, always=decision.always)
 
     def reason(self, decision: ExternalDecision) -> str:
-        """Why it was denied, ready to travel."""
+        """The reason for a denial, encoded for sending."""
         return self.encoder.texts(
             RedactKind.APPROVAL, {"reason": decision.reason}, _MAX_REASON_CHARS
         )["reason"]
 
     def data(self, decision: ExternalDecision) -> Raw | UnsetType:
-        """The call as it was edited, ready to travel."""
+        """The edited call, encoded for sending."""
         if isinstance(decision.args, UnsetType):
             return UNSET
         call = {"Tool": self.tool, "Argument": decision.args}
@@ -92,11 +92,11 @@ class ApprovalCall:
         return self.edited.raw
 
     def find_displayed_payload(self, answer: Answer, payload: Payload) -> Payload:
-        """What stood before whoever gave an answer: its masks stand for what they do there.
+        """The payload that the answer's author saw, whose masks the answer may contain.
 
         Args:
             answer: The answer.
-            payload: What the debugger shows.
+            payload: The payload that the debugger shows.
         """
         edited = self.edited
         if edited is None or not isinstance(answer, ResumeAnswer) or answer.data is UNSET:
@@ -113,7 +113,7 @@ class Approval:
 
     Args:
         why: The reason for asking: the rule that wants a person to look.
-        risk: How much damage the call can do.
+        risk: The damage that the call can do.
         rule: A description of what "always allow this here" would allow; None: no such rule exists.
         on_waiting: Called once on the waiting thread or task when the call begins to wait, to ask
             somebody elsewhere too. If no Core can ask (the Core is away and `on_disconnect` is
@@ -136,7 +136,7 @@ class Approval:
         self.risk = data_model.Risk(risk)
         self.rule = rule
         self.on_waiting = on_waiting
-        #: Whether the like needn't be asked again here; known inside the block.
+        #: Whether similar calls need no approval from now on; known inside the block.
         self.always = False
         #: Whether the call was denied because nobody could be asked; known once it is denied.
         self.has_no_approver = False
@@ -185,11 +185,11 @@ class Approval:
         return self._decision
 
     def begin(self, call: ApprovalCall) -> data_model.ApprovalPrompt:
-        """The call is about to be asked for; what is asked, ready to travel.
+        """Bind the approval to a call, and return the prompt, encoded for sending.
 
         Raises:
-            RuntimeError: Another one was.
-            NotJSONError: JSON can't carry the arguments that were approved before.
+            RuntimeError: The approval belongs to another call already.
+            NotJSONError: JSON can't carry the arguments of an earlier approval.
         """
         with self._lock:
             if self._call is not None:
@@ -204,7 +204,7 @@ class Approval:
         return data_model.ApprovalPrompt(risk=self.risk, why=shown["why"], rule=shown.get("rule"))
 
     def on_queued(self, send: SendMessages) -> None:
-        """The halt point is on its way: what was decided before follows it, and what is from now on."""
+        """Send an earlier decision after the queued halt point, and a later decision at once."""
         with self._lock:
             if self._call is not None:
                 self._call.send = send
@@ -214,13 +214,13 @@ class Approval:
         self.call_on_waiting()
 
     def _send(self, send: SendMessages | None) -> None:
-        """Tell the Core what was said; not under our lock, since sending has one of its own."""
+        """Send the decision to the Core; not under this object's lock: sending takes another lock."""
         if send is not None and self._call is not None:
             with suppress(ConnectionLostError):  # who waits at the halt point hears of it
                 send((self._call.message(self._decision.result()),))
 
     def call_on_waiting(self) -> None:
-        """Call `on_waiting`, once, where nothing is decided yet."""
+        """Call `on_waiting` once, unless a decision exists already."""
         if (
             self.on_waiting is not None
             and not self._is_on_waiting_called
@@ -235,12 +235,12 @@ class Approval:
         call: ApprovalCall,
         give_up: Callable[[BaseException], Flow[None]],
     ) -> Flow[Answer]:
-        """The answer of the call's begin halt point: nothing goes on that nobody has approved.
+        """Wait for the answer at the call's begin halt point: no call runs without an approval.
 
         Args:
             asking: Waits for the Core's answer.
             call: The call.
-            give_up: Ends the call's event, where waiting elsewhere is broken off.
+            give_up: Ends the call's event, if the wait for an outside decision is interrupted.
         """
         always = False
         try:
@@ -255,7 +255,7 @@ class Approval:
     def _await_external_decision(
         self, call: ApprovalCall, give_up: Callable[[BaseException], Flow[None]]
     ) -> Flow[Answer]:
-        """No Core could ask: what is said elsewhere, or no."""
+        """Wait for an outside decision, since no Core can ask; without `on_waiting`, deny the call."""
         if self.on_waiting is None and not self._decision.done():
             self.has_no_approver = True
             return DenyAnswer(reason=NO_APPROVER_REASON)
@@ -270,10 +270,10 @@ class Approval:
             raise
 
     def end(self, *, always: bool = False) -> None:
-        """The halt point doesn't wait any more.
+        """Record that the halt point no longer waits.
 
         Args:
-            always: Whether it was approved for the like as well.
+            always: Whether similar calls are approved as well.
         """
         with self._lock:
             if self._call is not None:

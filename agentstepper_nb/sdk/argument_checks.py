@@ -14,10 +14,10 @@ def check_text(what: str, value: object) -> None:
 
     Args:
         what: The argument, as the caller knows it.
-        value: What was passed.
+        value: The argument's value.
 
     Raises:
-        TypeError: It is no text.
+        TypeError: The value is no text.
     """
     if not isinstance(value, str):
         raise TypeError(f"{what} must be a text (str), not {_named(value)}.")
@@ -27,11 +27,11 @@ def check_notice(value: object) -> None:
     """Refuse a notice that is no text, or longer than the wire takes.
 
     Args:
-        value: What was passed as `notice`.
+        value: The value of `notice`.
 
     Raises:
-        TypeError: It is no text.
-        ValueError: It is too long.
+        TypeError: The value is no text.
+        ValueError: The text is too long.
     """
     check_text("notice", value)
     assert isinstance(value, str)
@@ -43,36 +43,36 @@ def check_notice(value: object) -> None:
 
 
 def check_optional_text(what: str, value: object) -> None:
-    """As `check_text`, of an argument that may be None."""
+    """Check an optional argument as `check_text` does; None is valid."""
     if value is not None:
         check_text(what, value)
 
 
 def check_optional_bool(what: str, value: object) -> None:
-    """Refuse what is neither a truth value nor None.
+    """Refuse a value that is neither a truth value nor None.
 
     Raises:
-        TypeError: It is neither.
+        TypeError: The value is neither.
     """
     if value is not None and not isinstance(value, bool):
         raise TypeError(f"{what} must be True, False or None, not {_named(value)}.")
 
 
 def check_folder(what: str, value: object) -> None:
-    """Refuse what is neither a path nor None.
+    """Refuse a value that is neither a path nor None.
 
     Raises:
-        TypeError: It is neither.
+        TypeError: The value is neither.
     """
     if value is not None and not isinstance(value, str | os.PathLike):
         raise TypeError(f"{what} must be a folder's path (str or Path), not {_named(value)}.")
 
 
 def check_port(what: str, value: object) -> None:
-    """Refuse what is neither a port nor None.
+    """Refuse a value that is neither a port nor None.
 
     Raises:
-        TypeError: It is no number.
+        TypeError: The value is no number.
         ValueError: No port has this number.
     """
     if value is None:
@@ -90,10 +90,10 @@ def _named(value: object) -> str:
 
 
 def check_choice(name: str, word: str, known: tuple[str, ...]) -> None:
-    """Refuse what is none of some words.
+    """Refuse a word that isn't one of the allowed words.
 
     Raises:
-        ValueError: It is none of them.
+        ValueError: The word isn't allowed.
     """
     if word not in known:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""One call's arguments by name, and an edit of them back as arguments."""
+"""The arguments of a call by name, and the conversion of an edit back into arguments."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 
 class CallArguments:
-    """One call's arguments, by the names that the function gives them.
+    """The arguments of a call, by the function's parameter names.
 
     Args:
-        function: What is called, bound where it is a method.
-        args: Its positional arguments.
-        kwargs: Its keyword arguments.
+        function: The called function; a method is bound.
+        args: The call's positional arguments.
+        kwargs: The call's keyword arguments.
     """
 
     def __init__(

@@ -97,34 +97,34 @@ class AsyncAgentStepper(BaseStepper):
     # ---- the preferred form -------------------------------------------------------------------------
 
     def llm(self, prompt: Any, *, model: str | None = None) -> LlmQuery:
-        """As `AgentStepper.llm`, for `async with`, or for `with` on a thread without a loop."""
+        """The form of `AgentStepper.llm` for `async with`, or for `with` on a thread without a loop."""
         return LlmQuery(self, prompt, model)
 
     def tool(self, name: str, args: Any, *, approval: Approval | None = None) -> ToolInvocation:
-        """As `AgentStepper.tool`, for `async with` and `with` as `llm`."""
+        """The form of `AgentStepper.tool` for `async with`, or for `with` as `llm`."""
         return ToolInvocation(self, name, args, approval)
 
     def event(self, name: str, data: Any = None) -> CustomEvent:
-        """As `AgentStepper.event`, for `async with` and `with` as `llm`."""
+        """The form of `AgentStepper.event` for `async with`, or for `with` as `llm`."""
         return CustomEvent(self, name, data)
 
     # ---- AgentStepper's methods, awaited ------------------------------------------------------------
 
     async def begin_llm_query_breakpoint(self, prompt: Any) -> Any:
-        """As `AgentStepper.begin_llm_query_breakpoint`."""
+        """The asynchronous form of `AgentStepper.begin_llm_query_breakpoint`."""
         return (await self._run_flow(self._open_flow().begin(EventKind.LLM_QUERY, prompt))).value
 
     async def end_llm_query_breakpoint(self, response: Any) -> Any:
-        """As `AgentStepper.end_llm_query_breakpoint`."""
+        """The asynchronous form of `AgentStepper.end_llm_query_breakpoint`."""
         return (await self._run_flow(self._open_flow().end(EventKind.LLM_QUERY, response))).value
 
     async def begin_tool_invocation_breakpoint(self, tool: str, args: Any) -> tuple[str, Any]:
-        """As `AgentStepper.begin_tool_invocation_breakpoint`."""
+        """The asynchronous form of `AgentStepper.begin_tool_invocation_breakpoint`."""
         begun = await self._run_flow(self._open_flow().begin_tool(tool, args))
         return begun.tool, begun.args
 
     async def end_tool_invocation_breakpoint(self, results: Any) -> Any:
-        """As `AgentStepper.end_tool_invocation_breakpoint`."""
+        """The asynchronous form of `AgentStepper.end_tool_invocation_breakpoint`."""
         return (
             await self._run_flow(self._open_flow().end(EventKind.TOOL_INVOCATION, results))
         ).value
@@ -132,11 +132,11 @@ class AsyncAgentStepper(BaseStepper):
     async def commit_agent_changes(
         self, commit_summary: str = "", commit_description: str = ""
     ) -> bool:
-        """As `AgentStepper.commit_agent_changes`; a cancelled task still finishes the commit."""
+        """Commit as `AgentStepper.commit_agent_changes` does; a cancelled task finishes the commit."""
         return await run_in_thread(partial(self._make_commit, commit_summary, commit_description))
 
     async def post_debug_message(self, message: str) -> None:
-        """As `AgentStepper.post_debug_message`."""
+        """The asynchronous form of `AgentStepper.post_debug_message`."""
         await self._run_flow(self._open_flow().post_debug_message(message))
 
     # ---- children -----------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class AsyncAgentStepper(BaseStepper):
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
     ) -> AsyncChildAgent:
-        """As `AgentStepper.spawn`; `await` the child to wait for its end."""
+        """Start a program as `AgentStepper.spawn` does; `await` the child to wait for its end."""
         run = self._open_run()
         started = start_child(run.endpoint, argv, name, cwd, env)
         return self._children.add(AsyncChildAgent(*started, run.report_child_exit))
@@ -157,7 +157,7 @@ class AsyncAgentStepper(BaseStepper):
     # ---- the end ------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """As `AgentStepper.close`."""
+        """The asynchronous form of `AgentStepper.close`."""
         await self._close(None)
 
     async def __aexit__(
@@ -187,7 +187,7 @@ class AsyncAgentStepper(BaseStepper):
                 await self._wait_closed(closed)
 
     async def _wait_closed(self, closed: Future[None]) -> None:
-        """As `AgentStepper._wait_closed`."""
+        """The asynchronous form of `AgentStepper._wait_closed`."""
         link = self._current_session().link
         left = math.inf
         while link.undelivered_count < left:

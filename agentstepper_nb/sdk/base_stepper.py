@@ -51,7 +51,7 @@ from .workspace_tracker import WorkspaceTracker
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
-#: How a run begins.
+#: The mode that a run begins in.
 InitialMode = Literal["step", "continue"]
 
 
@@ -145,7 +145,7 @@ class BaseStepper(CallTracer):
             self._current_session().link.add_end_callback(own_watch.close)
 
     def _join(self, lender: BaseStepper) -> None:
-        """Belong to a run that another began, and will end."""
+        """Join a run that another stepper began and will end."""
         session, tracker = lender._current_session(), lender._context.workspace_tracker
         self._context = RunContext(session, tracker)
         self._find_lender = weakref.ref(lender)
@@ -155,7 +155,7 @@ class BaseStepper(CallTracer):
             self._folder = None  # its changes are sent already
 
     def _open_watch(self, program: str, require_clean: bool = False) -> WorkspaceTracker | None:
-        """Watch this stepper's own folder, where it has one and a Core is told of its changes."""
+        """Track the changes in this stepper's own folder; None without a folder or a Core."""
         session = self._context.session
         if self._folder is None or (session is not None and session.is_offline):
             return None
@@ -192,7 +192,7 @@ class BaseStepper(CallTracer):
         weakref.finalize(self, session.finish).atexit = False
 
     def _start(self) -> Flow[None]:
-        """What to send first: the start of a run of its own; of a joined run, what differs from it."""
+        """Send the start of an own run; for a joined run, the arguments that differ from the run's."""
         first = self._initial_commit()
         if self._is_borrowed:
             return self._start_joined(first)
@@ -207,7 +207,7 @@ class BaseStepper(CallTracer):
             yield from self._flow().post_debug_message(ignored)
 
     def _initial_commit(self) -> Commit | None:
-        """The first commit of this stepper's own folder; a lender has told of its own."""
+        """The first commit of this stepper's own folder; a lender has sent the commit of its own."""
         tracker = self._context.workspace_tracker
         return None if tracker is None or self._folder is None else tracker.initial_commit()
 
@@ -234,9 +234,9 @@ class BaseStepper(CallTracer):
         return self._context.session is not None and self._context.session.is_ended
 
     def _find_run_of_call(self) -> BaseStepper | None:
-        """The AgentStepper in whose run a call of what this one wrapped halts; None where in no run.
+        """The AgentStepper whose run a call of a wrapped function belongs to; None: no run is open.
 
-        A cell's wraps outlive its run: they halt in the run of the cell that calls them.
+        A cell's wrappers outlive its run: their calls halt in the run of the cell that makes the call.
         """
         if not self._is_of_context:
             return None if self._is_closed() else self
@@ -244,12 +244,12 @@ class BaseStepper(CallTracer):
         return context or (_open_runs.find_current() if self._is_closed() else self)
 
     def _find_watched_workspace(self, folder: Path) -> Workspace | None:
-        """The workspace of this folder, where its changes are told already."""
+        """The workspace of a folder whose changes are tracked already."""
         tracker = self._context.workspace_tracker
         return tracker.workspace if tracker and tracker.folder == folder.resolve() else None
 
     def _owns_run(self, run: str) -> bool:
-        """Whether a run is the one of this process."""
+        """Whether a run id names the run of this process."""
         session = self._context.session
         return session is not None and session.run == run and session.pid == os.getpid()
 
@@ -257,7 +257,7 @@ class BaseStepper(CallTracer):
         """The run of this process.
 
         Raises:
-            RuntimeError: It wasn't opened yet.
+            RuntimeError: The run wasn't opened yet.
         """
         session = self._context.session
         if session is None:
@@ -268,7 +268,7 @@ class BaseStepper(CallTracer):
         return session if session.pid == os.getpid() else self._reopen(session)
 
     def _reopen(self, parents: RunSession) -> RunSession:
-        """In a forked child: open a run of its own. The parent's stays the parent's."""
+        """Open a new run in a forked child; the parent process keeps its run."""
         lender = self._find_lender()
         if lender is not None and self._folder is None:  # it opens the child's
             self._join(lender)
@@ -295,7 +295,7 @@ class BaseStepper(CallTracer):
             return session
 
     def _flow(self) -> HaltFlow:
-        """The flows of its run, whether that is over or not."""
+        """The flows of the stepper's run, even after the run's end."""
         session, context = self._current_session(), self._context
         if context.flow is None:
             link, workspace_tracker = session.link, context.workspace_tracker
@@ -308,7 +308,7 @@ class BaseStepper(CallTracer):
         return context.flow
 
     def _make_commit(self, summary: str, description: str) -> bool:
-        """Commit what the agent changed, and send it. Blocks."""
+        """Commit the agent's changes, and send the commit. Blocks."""
         check_text("commit_summary", summary)
         check_text("commit_description", description)
         session, workspace_tracker = self._open_run(), self._context.workspace_tracker
@@ -322,7 +322,7 @@ class BaseStepper(CallTracer):
             raise
 
     def _open_run(self) -> RunSession:
-        """Its run.
+        """The stepper's run, while it is open.
 
         Raises:
             ConnectionLostError: The run is over.
@@ -332,7 +332,7 @@ class BaseStepper(CallTracer):
         return session
 
     def _open_flow(self) -> HaltFlow:
-        """The flows of its run, for what the agent asks; raises as `_open_run`."""
+        """The flows of the stepper's open run; raises as `_open_run`."""
         self._current_session().link.raise_if_ended()
         return self._context.flow or self._flow()
 
@@ -364,11 +364,11 @@ class BaseStepper(CallTracer):
     # ---- ending -------------------------------------------------------------------------------------
 
     def _timeline(self, timeout_s: float = TIMELINE_TIMEOUT_S) -> Timeline | None:
-        """As `RunSession.read_timeline`."""
+        """Read the timeline as `RunSession.read_timeline` does."""
         return self._current_session().read_timeline(timeout_s)
 
     def _call_close_callbacks(self, error: BaseException | None) -> None:
-        """Tell who wants to know that this run ends now, where it is this stepper's to end. Blocks.
+        """Call the close callbacks, if this stepper ends the run. Blocks.
 
         Args:
             error: The exception that ends the agent.
@@ -379,7 +379,7 @@ class BaseStepper(CallTracer):
         close_callbacks.call_callbacks(self, session.make_bye(error))
 
     def _finish(self, error: BaseException | None) -> Future[None] | None:
-        """End the run, unless it is somebody else's; a future for when that is done."""
+        """End the run, unless another stepper owns it; returns a future of the end."""
         if self._is_borrowed:
             return None
         if self._context.session is not None:

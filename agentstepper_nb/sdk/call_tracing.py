@@ -45,12 +45,12 @@ class OpenStepper(Protocol):
 
 
 class TracedFunction:
-    """How the calls of one function become events.
+    """Turns the calls of one function into events.
 
     Args:
-        stepper: Whose run they belong to, while it is open.
-        kind: What they are.
-        name: The tool's or model's name, or a function that makes it of a call's arguments.
+        stepper: The stepper whose run the events belong to, while the run is open.
+        kind: The kind of the events.
+        name: The tool's or model's name, or a function that makes the name from a call's arguments.
     """
 
     def __init__(self, stepper: OpenStepper, kind: EventKind, name: Name | None) -> None:
@@ -73,16 +73,16 @@ class TracedFunction:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Flow[CallResult]:
-        """One call, from its begin halt point to its end; that of a stream comes when it is read.
+        """Trace one call from its begin halt point to its end; a stream's end comes when it is read.
 
         Args:
-            stepper: The AgentStepper in whose run it halts.
-            function: What is called, for its name and parameters.
-            args: Its positional arguments.
-            kwargs: Its keyword arguments.
+            stepper: The AgentStepper in whose run the call halts.
+            function: The called function, for its name and parameters.
+            args: The call's positional arguments.
+            kwargs: The call's keyword arguments.
 
         Returns:
-            How it went; an exception of the call's own is a value here.
+            The call's outcome; an exception of the call's own is a value here.
         """
         flow = stepper._open_flow()
         call = CallArguments(function, args, kwargs)
@@ -140,11 +140,11 @@ class TracedFunction:
         return flow.begin(self._kind, value, title, convert_edit=check, schema=schema, ask=ask)
 
     def _accept(self, call: CallArguments, title: str | None, edit: Any) -> CallArguments:
-        """The call as the person wants it.
+        """The call with the person's edit.
 
         Raises:
             ProtocolError: `invalid_edit`: no object of arguments.
-            ToolDeniedError: Another tool is asked for, which isn't ours to call.
+            ToolDeniedError: The edit names another tool, which this wrapper can't call.
             TypeError: The function doesn't take these arguments.
         """
         if self._kind is EventKind.TOOL_INVOCATION:
@@ -264,7 +264,7 @@ class CallTracer(OpenStepper):
 
 
 def trace_function(traced: TracedFunction, function: Any) -> Any:
-    """Give the function whose calls are traced."""
+    """Return the function with its calls traced."""
     earlier = _find_replaced(traced, function)
     return _make_wrapper(traced, function if earlier is None else function.__wrapped__)
 
@@ -303,7 +303,7 @@ def _make_wrapper(traced: TracedFunction, function: Any) -> Any:
 
 
 def _find_replaced(traced: TracedFunction, function: Any) -> TracedFunction | None:
-    """The wrap of an earlier cell around a function, in whose place this one comes."""
+    """The wrapper of an earlier cell around a function, which the new wrapper replaces."""
     if not isinstance(function, wrapt.FunctionWrapper):
         return None
     earlier = getattr(function, "_self_traced", None)
@@ -362,7 +362,7 @@ async def _call_async_generator(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> AsyncIterator[Any]:
-    """As `_call_generator`."""
+    """The asynchronous form of `_call_generator`."""
     link = stepper._current_session().link
     stream = _unwrap(await run_flow_async(link, traced.call(stepper, function, args, kwargs)))
     if find_stream_kind(stream) is None:

@@ -24,11 +24,11 @@ from .drivers import run_in_thread, wait_result
 from .environment import make_environment
 from .start_methods import make_command_start, put_start
 
-#: Seconds that a child has, one after the other, to end by itself (whoever interrupted us may have
-#: interrupted it as well), by SIGINT, and by SIGTERM. `%%step` gives an interrupted cell three in all.
+#: Seconds that a child has, one after the other, to end by itself (an interrupt of this process may
+#: have interrupted it as well), by SIGINT, and by SIGTERM. `%%step` gives an interrupted cell three.
 _SELF_EXIT_S: Final = 0.5
 _SIGNALS: Final = ((signal.SIGINT, 1.0), (signal.SIGTERM, 1.0))
-#: Seconds that a child's output is still read after its end, where what it started keeps it open.
+#: Seconds that a child's output is read after its end, while processes that it started keep it open.
 _DRAIN_S: Final = 1.0
 _POLL_S: Final = 1.0
 
@@ -141,7 +141,7 @@ class AsyncChildAgent(ChildAgent):
     """A child process that `AsyncAgentStepper.spawn` started; `await child` waits for its end."""
 
     async def wait(self, timeout: float | None = None) -> int:
-        """As `SyncChildAgent.wait`; a task that is cancelled while it waits ends the child, too."""
+        """Wait as `SyncChildAgent.wait` does; cancelling the waiting task ends the child, too."""
         try:
             return await asyncio.wait_for(asyncio.wrap_future(self._ended), timeout)
         except TimeoutError:
@@ -163,7 +163,7 @@ def start_child(
     cwd: str | os.PathLike[str] | None,
     env: Mapping[str, str] | None,
 ) -> tuple[subprocess.Popen[bytes], str]:
-    """Start a program as an agent of a Core; the process, and what to call it. Errors as `spawn`'s."""
+    """Start a program as an agent of a Core; returns its process and name. Errors as `spawn`'s."""
     if isinstance(argv, str | bytes | os.PathLike):
         raise TypeError(
             "argv must be a list, since no shell splits a text. Pass [sys.executable, "
@@ -184,7 +184,7 @@ def start_child(
 
 
 def end_children(children: Iterable[ChildAgent]) -> None:
-    """End children as an interrupt does, and return when they have ended; a second one kills them."""
+    """End children as an interrupt does, and wait for their ends; a second interrupt kills them."""
     running = [child for child in children if child.is_running]
     try:
         if _wait_until_ended(running, _SELF_EXIT_S):
@@ -201,7 +201,7 @@ def end_children(children: Iterable[ChildAgent]) -> None:
 
 
 def _wait_until_ended(children: Sequence[ChildAgent], timeout_s: float | None = None) -> bool:
-    """Wait until they have ended, and hear every interrupt; whether they did in so many seconds."""
+    """Wait until children have ended, open to interrupts; whether all ended within the timeout."""
     waiting = {child._ended for child in children}
     until = None if timeout_s is None else time.monotonic() + timeout_s
     while waiting:
@@ -228,12 +228,12 @@ class ChildAgents:
         self._all: list[ChildAgent] = []
 
     def add(self, child: C) -> C:
-        """Take one in, and forget those that have ended."""
+        """Add a child, and forget the children that have ended."""
         self._all = [*(each for each in self._all if each.is_running), child]
         return child
 
     def join(self, error: BaseException | None) -> None:
-        """Wait for all of them, or end them where an exception, now or meanwhile, ends the agent.
+        """Wait for all children; end them if an exception ends the agent, before or during the wait.
 
         Args:
             error: The exception.
@@ -248,7 +248,7 @@ class ChildAgents:
             end_children(running)
 
     async def ajoin(self, error: BaseException | None) -> None:
-        """As `join`, awaited."""
+        """The asynchronous form of `join`."""
         running = [
             child for child in self._all if child.is_running and isinstance(child, AsyncChildAgent)
         ]

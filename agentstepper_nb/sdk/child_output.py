@@ -1,4 +1,4 @@
-"""What a child process says, said here as it comes."""
+"""Prints a child process's output in this process as it arrives."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import Final, TextIO
 log = logging.getLogger("agentstepper_nb.sdk")
 
 _CHUNK_BYTES: Final = 64 * 1024
-#: Seconds of silence after which what was written is let through: each flush is a message of the
-#: kernel's, and Jupyter drops those above a thousand a second.
+#: Seconds of silence after which written text is flushed: each flush is a message of the kernel, and
+#: Jupyter drops messages above a thousand a second.
 _QUIET_S: Final = 0.015
 
 
@@ -38,10 +38,10 @@ def copy_output(process: subprocess.Popen[bytes]) -> threading.Thread:
 
 
 class _Sink:
-    """Where one stream goes.
+    """The destination of one output stream.
 
     Args:
-        out: Where to write; None, as in a program without a console, drops it.
+        out: The stream to write to; None, as in a program without a console: output is dropped.
     """
 
     def __init__(self, out: TextIO | None) -> None:
@@ -49,7 +49,7 @@ class _Sink:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def write(self, data: bytes) -> None:
-        """Write what came; nothing came: that was the end."""
+        """Write received bytes; no bytes mean the end of the stream."""
         text = self._decoder.decode(data, final=not data)
         if self._out is not None and text:
             self._try(self._out.write, text)

@@ -19,12 +19,12 @@ _PARENT_GUARD: Final = Path(__file__).with_name("parent_guard.py")
 def start_process(
     program: Sequence[str], folder: str | None, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
-    """Start a program in this process group, its output to be read through two pipes.
+    """Start a program in this process group, with its output in two pipes.
 
-    On Linux it gets SIGTERM when this process ends, even where that is killed.
+    On Linux the program gets SIGTERM when this process ends, even if it is killed.
 
     Raises:
-        OSError: It can't be run, or there is no such folder.
+        OSError: The program can't be run, or the folder doesn't exist.
     """
     _check(program[0], folder, environment)
     if not (sys.platform == "linux" and sys.executable):
@@ -66,9 +66,9 @@ def _popen(
 
 
 class _SpawnThread:
-    """Where children are started: Linux takes the end of the thread that forked for the parent's end.
+    """The thread that starts children: to Linux, a parent ends with the thread that forked.
 
-    A cell's thread ends with its cell, so this one does it, which ends with the process.
+    A cell's thread ends with the cell, so this thread forks, which lasts as long as the process.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ _current: _SpawnThread | None = None
 
 
 def _get_spawn_thread() -> _SpawnThread:
-    """This process's thread; a forked child has none and makes its own."""
+    """The spawn thread of this process; a forked child makes its own."""
     global _current
     with _lock:
         if _current is None or _current.pid != os.getpid():

@@ -23,7 +23,7 @@ class ClosingStepper(Protocol):
         """The name of its run's program."""
 
     def _timeline(self) -> Timeline | None:
-        """Its run's timeline; None where the Core doesn't give it."""
+        """The timeline of the run; None where the Core doesn't give it."""
 
 
 #: Called with the AgentStepper that is being closed, and how its run will say that it ended.

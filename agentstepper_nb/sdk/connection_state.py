@@ -1,4 +1,4 @@
-"""Where a run is on its way to its Core: the states, what leads from one to another, and who is told."""
+"""The states of a run's connection to its Core, the events that change them, and the listener."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from ..protocol.agent import CheckEdit, LeaseMessage
 from ..protocol.inspection import InspectHaltPoint
 from ..protocol.query_samples import RequestSample
 
-#: What an agent does while its Core is away: it waits for it at the next halt point, goes on unedited,
-#: or ends with ConnectionLostError.
+#: An agent's behaviour while its Core is away: wait at the next halt point, go on without edits, or
+#: end with ConnectionLostError.
 OnDisconnect = Literal["wait", "continue", "raise"]
 
 
 @dataclass(frozen=True)
 class LinkLimits:
-    """How much of a run may wait for its Core, and how long its agent waits for the Core in the end.
+    """Limits of a run's unsent data, and of an agent's wait for its Core at the end.
 
     Args:
-        max_connected_bytes: Bytes that may wait for a Core that is there; then the agent waits. All
-            runs that share a connection have them together, and each of these may have its share.
+        max_connected_bytes: Bytes that may be queued for a connected Core; then the agent waits. All
+            runs that share a connection share these bytes, and each of the runs may use its share.
         max_disconnected_bytes: The same while the Core is away.
-        window_bytes: Bytes of contents that may be on their way at once, until the Core says that it
-            keeps them.
-        bye_timeout_s: Seconds that the goodbye may take, since the Core last kept something of what
-            comes before it.
-        close_timeout_s: Seconds that `close()` waits for the Core; again while the Core takes more of
-            what the agent told as it went on.
+        window_bytes: Bytes of contents that may be sent before the Core acknowledges them.
+        bye_timeout_s: Seconds that the goodbye may take, since the Core last acknowledged a message
+            before the goodbye.
+        close_timeout_s: Seconds that `close()` waits for the Core; counted anew each time that the
+            Core has acknowledged some of the undelivered messages.
     """
 
     max_connected_bytes: int = 8 * 1024 * 1024
@@ -44,28 +43,28 @@ DEFAULT_LINK_LIMITS: Final = LinkLimits()
 
 
 class RunConnectionState(Enum):
-    """Where a run is on its way to a Core."""
+    """The state of a run's connection to a Core."""
 
-    OPENING = auto()  # no Core has taken it yet
-    OPEN = auto()  # a connection carries it
-    DISCONNECTED = auto()  # its connection is lost, and it is to be found back
-    RETURNING = auto()  # it said hello again on a connection that carries other runs
-    ABANDONED = auto()  # no Core will ever take what it sends, and its agent goes on
+    OPENING = auto()  # no Core has accepted the run yet
+    OPEN = auto()  # a connection carries the run
+    DISCONNECTED = auto()  # the run's connection is lost, and the run looks for its Core
+    RETURNING = auto()  # the run said hello again on a connection that carries other runs
+    ABANDONED = auto()  # no Core will ever accept the run's messages, and its agent goes on
     ENDED = auto()
 
 
 class RunConnectionEvent(Enum):
-    """What happens to a run on its way."""
+    """An event that changes the state of a run's connection."""
 
-    WELCOMED = auto()  # the Core has taken it, or goes on with it
-    LOST = auto()  # the connection is gone, or the Core closed it for this run
+    WELCOMED = auto()  # the Core has accepted the run, or resumes it
+    LOST = auto()  # the connection is lost, or the Core closed it for this run
     HELLO_SENT = auto()  # hello was said again
-    REFUSED = auto()  # the Core doesn't go on with it now
-    ABANDONED = auto()  # no Core ever will, and its agent goes on
+    REFUSED = auto()  # the Core doesn't resume the run now
+    ABANDONED = auto()  # no Core ever will, and the agent goes on
     ENDED = auto()
 
 
-#: Where each event leads; a missing entry is a bug, and moves nothing.
+#: The next state, by state and event; a missing entry is a bug, and changes nothing.
 TRANSITIONS: Final[dict[RunConnectionState, dict[RunConnectionEvent, RunConnectionState]]] = {
     RunConnectionState.OPENING: {
         RunConnectionEvent.WELCOMED: RunConnectionState.OPEN,
@@ -94,7 +93,7 @@ TRANSITIONS: Final[dict[RunConnectionState, dict[RunConnectionEvent, RunConnecti
 
 @dataclass(frozen=True)
 class RunConnectionListener:
-    """Who is told of a run on its way. Called without a lock, on a thread of the link's.
+    """Callbacks about a run's connection, called without a lock on a thread of the link.
 
     Args:
         is_in_continue_mode: Says whether the run continues, without a Core too, wherever no breakpoint
@@ -102,11 +101,11 @@ class RunConnectionListener:
         on_lease: The Core pushed a lease.
         on_lease_absent: The Core is of version 1.
         on_edit_check: The Core asks about an edit.
-        on_inspection: The Core asks what waits at a halt point.
-        on_disconnected_changed: `RunProtocol.is_disconnected` may be another.
-        on_opened: The first hello was answered, or never will be.
-        on_connection_needed: The run isn't carried by the connection that it shared, and needs another.
-        on_ended: The run is over; None where this side ended it.
+        on_inspection: The Core inspects code that waits at a halt point.
+        on_disconnected_changed: `RunProtocol.is_disconnected` may have changed.
+        on_opened: The Core answered the first hello, or never will.
+        on_connection_needed: The shared connection carries the run no more: it needs another.
+        on_ended: The run is over; the argument is None where this side ended the run.
     """
 
     is_in_continue_mode: Callable[[], bool]

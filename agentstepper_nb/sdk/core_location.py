@@ -1,4 +1,4 @@
-"""Which Core an agent names: by an address and port, by a URL, or by nothing."""
+"""An agent's choice of its Core: by address and port, by URL, or by discovery."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class CoreLocation(NamedTuple):
             )
 
     def find_endpoint(self) -> CoreEndpoint:
-        """Where the Core takes agents.
+        """Find the Core's endpoint for agents.
 
         Raises:
-            DiscoveryError: Nothing names a Core, and there is none, or there are several.
+            DiscoveryError: The agent names no Core, and no Core runs, or several do.
         """
         if self.url == OFFLINE_URL:
             return CoreEndpoint(OFFLINE_URL)

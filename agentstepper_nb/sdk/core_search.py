@@ -39,20 +39,20 @@ _LEASED_ADVICE: Final = (
 
 
 def list_running_cores() -> list[CoreInfo]:
-    """This user's running Cores, as far as they can be read."""
+    """List this user's running Cores; empty if their files can't be read."""
     with suppress(OSError):
         return list(list_announced_cores())
     return []
 
 
 def list_candidates(last: CoreEndpoint, running: Iterable[CoreInfo]) -> list[CoreEndpoint]:
-    """Where the Core of a run may be by now.
+    """List the endpoints at which the Core of a run may be now.
 
     The same address first. Then the running Cores with the same token, which lies in the data folder:
     a Jupyter server often comes back on another port.
 
     Args:
-        last: Where it was.
+        last: The Core's last endpoint.
         running: This user's running Cores.
     """
     others = [
@@ -64,36 +64,36 @@ def list_candidates(last: CoreEndpoint, running: Iterable[CoreInfo]) -> list[Cor
 
 
 class CoreReached(NamedTuple):
-    """A Core that takes the run, or goes on with it."""
+    """A connection to a Core that accepts or resumes the run."""
 
     connection: ClientConnection
     exit_stack: ExitStack  # to leave closes the connection
     endpoint: CoreEndpoint
-    welcome: Welcome | None  # None: it is of version 1
+    welcome: Welcome | None  # None: the Core is of version 1
 
 
 class CoreUnreachable(NamedTuple):
-    """No Core goes on with the run."""
+    """The failure to find a Core that resumes the run."""
 
     endpoint: CoreEndpoint
     error: ConnectionError
-    has_sent_hello: bool  # whether it may have heard hello
-    is_refused: bool  # whether it won't ever
-    code: str = ""  # the Core's own word for it, where it gave one
+    has_sent_hello: bool  # whether the Core may have received hello
+    is_refused: bool  # whether the refusal is final
+    code: str = ""  # the Core's error code, if any
 
 
 def reach_core(
     endpoints: list[CoreEndpoint], hello: Hello, timeout_s: float
 ) -> CoreReached | CoreUnreachable:
-    """Try one place after the other.
+    """Try to reach a Core at several endpoints, one after the other.
 
     Args:
-        endpoints: Where to try: the first is where the Core was.
-        hello: Asks to go on.
-        timeout_s: Seconds that each has.
+        endpoints: The endpoints to try; the first is the Core's last one.
+        hello: The hello that asks to resume the run.
+        timeout_s: Seconds per endpoint.
 
     Returns:
-        The first that goes on with the run; else the first refusal, else why the first can't be reached.
+        The first Core that resumes the run; else the first refusal, else the first failure.
     """
     failures: list[CoreUnreachable] = []
     for endpoint in endpoints:
@@ -126,7 +126,7 @@ def _try(endpoint: CoreEndpoint, hello: Hello, timeout_s: float) -> CoreReached 
 
 
 class ReconnectReporter:
-    """What a person is told while the Core is away, each advice once."""
+    """Logs notices while the Core is away, each advice once."""
 
     def __init__(self) -> None:
         self._lost_reason = ""  # the connection is gone
@@ -150,13 +150,13 @@ class ReconnectReporter:
         self._log_advice(disconnected_runs, url)
 
     def report_reconnected(self, url: str) -> None:
-        """Say that the Core is back, where somebody heard that it was away."""
+        """Report that the Core is back, if its absence was reported."""
         if self._reported_advice:
             self._reported_advice.clear()
             log.warning("The Core is back at %s, and the run continues.", url)
 
     def _log_advice(self, runs: Iterable[RunProtocol], url: str) -> None:
-        """Say it; who says goodbye hears of it by what isn't delivered."""
+        """Log advice for each run, but for runs that say goodbye: they report undelivered messages."""
         for run in runs:
             is_continuing = run.on_disconnect == "wait" and run.listener.is_in_continue_mode()
             advice = _LEASED_ADVICE if is_continuing else _ADVICE[run.on_disconnect]

@@ -1,4 +1,4 @@
-"""What a query cost: as its response says, or by the prices of the lease, where only tokens are told."""
+"""A query's cost: read from the response, or estimated from tokens by the prices of the lease."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ..protocol.data_model import Usage
 
 #: Prices are for so many tokens.
 _TOKENS_PER_PRICE: Final = 1_000_000
-#: What no query costs; infinity and what isn't a number is as little a cost.
+#: A cost above this limit isn't plausible, nor are infinity and NaN.
 _MAX_COST_DOLLARS: Final = 1e12
 
 
 def add_estimated_cost(
     usage: Usage | None, model: str | None, prices: Iterable[Price]
 ) -> Usage | None:
-    """A query's usage, its cost estimated where nobody told it and a price fits.
+    """A query's usage; if the cost is unknown and a price fits, with an estimated cost.
 
     Args:
-        usage: What is known; without both counts of tokens nothing is estimated.
-        model: The model that was asked.
-        prices: The first whose pattern fits the model is its price.
+        usage: The known usage; without both token counts, no cost is estimated.
+        model: The model that the query names.
+        prices: Prices; the first whose pattern fits the model counts.
     """
     if usage is None or usage.cost is not None:
         return usage
@@ -40,7 +40,7 @@ def add_estimated_cost(
 
 
 def find_usage(response: Any) -> Usage | None:
-    """What a response in the form of an LLM API says that it cost."""
+    """Read the usage from a response in the form of an LLM API."""
     match response:
         case {"usage": {"prompt_tokens": int() as asked, "completion_tokens": int() as said}}:
             pass

@@ -1,7 +1,7 @@
-"""Halt points whose contents travel in pieces (docs/design/0012-pieces.md), as they are kept.
+"""Halt points whose contents are sent in pieces (docs/design/0012-pieces.md), as they are stored.
 
-They are cut once, as they are kept, since many may be kept that have most in common. How they travel is
-decided when they are written, by what the connection's other end knows.
+Contents are cut once, when they are stored, since many stored contents share most of their pieces.
+The form on the wire is chosen at the time of writing, by the pieces that the other end has.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from ..protocol.agent import HaltPointReached, from_agent
 from ..protocol.delta_encoding import REFERENCE_BYTES, DeltaEncoder
 from ..protocol.segments import split_content
 
-#: What a message has beside its contents, about.
+#: Approximate bytes of a message besides its contents.
 FRAME_BYTES: Final = 512
 
 
 class DeltaMessage(NamedTuple):
-    """A halt point that is kept in pieces."""
+    """A halt point that is stored in pieces."""
 
     message: HaltPointReached  # without its contents
-    parts: tuple[bytes, ...]  # of these
-    size: int  # of these, joined
+    parts: tuple[bytes, ...]  # the pieces of its contents
+    size: int  # the bytes of the joined contents
 
     def encode(self, number: int, encoder: DeltaEncoder) -> bytes:
-        """Give the message's text.
+        """Encode the message as text.
 
         Args:
-            number: Its number in the run.
-            encoder: Of the connection that it is written on next.
+            number: The message's number in the run.
+            encoder: The encoder of the connection that the message is written on next.
         """
         message = replace(self.message, pieces=encoder.encode_parts(self.parts))
         return from_agent.encode(message, number).encode()
 
 
 def split_message(message: HaltPointReached, data: Raw) -> DeltaMessage:
-    """A halt point in pieces.
+    """Cut a halt point's contents into pieces.
 
     Args:
         message: The halt point.
-        data: Its contents, of one of `DELTA_SIZES`.
+        data: The contents, whose size is one of `DELTA_SIZES`.
     """
     parts = tuple(split_content(bytes(data)))
     return DeltaMessage(replace(message, data=UNSET), parts, len(data))

@@ -167,7 +167,7 @@ async def _halt_async(link: RunLink, step: AwaitAnswerEffect) -> Answer:
 
 
 async def _wait_result_async(future: Future[T]) -> T:
-    """As `result`, in the running event loop: it falls asleep over an interrupt just the same."""
+    """Await a future in the running event loop; on the main thread in short waits, for interrupts."""
     awaited = asyncio.wrap_future(future)
     if threading.current_thread() is threading.main_thread():
         while not awaited.done():
@@ -194,9 +194,9 @@ async def run_in_thread(
 
 
 async def _run_uninterrupted(function: Callable[[], None]) -> None:
-    """As `run_in_thread`; a task that is cancelled meanwhile ends when the function has returned.
+    """Run a function as `run_in_thread`; a cancelled task ends only once the function has returned.
 
-    So what the flow sends next comes after what the function sends.
+    So the flow's next messages follow the function's messages.
     """
     future = asyncio.wrap_future(_start_thread(function))
     try:

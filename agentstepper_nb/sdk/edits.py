@@ -1,8 +1,8 @@
-"""What a person edits at a halt point, as the agent's process takes it.
+"""Reads a person's edit at a halt point back into the agent's own values.
 
-An edited JSON value is read beside the value that was shown: what wasn't edited stays the same object,
-and what was is made anew by the type of the object that stood there, or by the agent's `from_json=`,
-never by a name in the JSON.
+An edited JSON value is compared with the shown value: unedited parts stay the same objects, and
+edited parts are made by the type of the original object, or by the agent's `from_json=`, never by a
+name in the JSON.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ T = TypeVar("T")
 
 
 class EditReader:
-    """Reads the edits of one halt point. What was read is kept, so that validators run once an edit.
+    """Reads the edits of one halt point. Results are stored, so that validators run once per edit.
 
     Args:
-        encoder: What packed the value.
-        payload: What the person edits.
-        convert_edit: Makes of an edited value what the caller takes.
+        encoder: The encoder of the value.
+        payload: The payload that the person edits.
+        convert_edit: Converts an edited value to the caller's type.
 
     Attributes:
-        may_refuse: Whether there are edits that the agent can't take, though the Core accepts them.
+        may_refuse: Whether the agent may refuse edits that the Core accepts.
     """
 
     def __init__(
@@ -66,21 +66,21 @@ class EditReader:
         self.may_refuse = convert_edit is not None or not payload.is_plain
         self._shown = payload.encoded
         self._hooks = encoder.hooks
-        #: What `from_json=` reads edits of, by the value's id.
+        #: The results of `to_json=` whose edits `from_json=` reads, by the original value's id.
         self._hook_results = self._shown.hook_results if self._hooks.can_decode else {}
         self._last: tuple[bytes, Any] | None = None
 
     def for_payload(self, payload: Payload) -> EditReader:
-        """A reader for an edit of what was shown elsewhere; this one where that is the same."""
+        """A reader for an edit of another payload; this reader where the payload is the same."""
         same = payload is self._payload
         return self if same else EditReader(self._encoder, payload, self._convert_edit)
 
     def read(self, raw: Raw) -> Any:
-        """Give the value that an edit stands for.
+        """Return the value that an edit stands for.
 
         Raises:
-            ProtocolError: `invalid_edit`: a mark was edited, or a type refuses what it would hold.
-            Exception: The caller doesn't take the value.
+            ProtocolError: `invalid_edit`: a mark was edited, or a type refuses its edited contents.
+            Exception: The caller refuses the value.
         """
         text, last = bytes(raw), self._last
         if last is not None and last[0] == text:
@@ -98,7 +98,7 @@ class EditReader:
         return value
 
     def find_problem(self, raw: Raw) -> str | None:
-        """Why the agent can't take an edit, in words that may leave its process; None where it can."""
+        """The reason why the agent can't apply an edit, fit for sending; None: the edit is valid."""
         try:
             self.read(raw)
         except Exception as error:
@@ -106,7 +106,7 @@ class EditReader:
         return None
 
     def describe_error(self, error: Exception) -> str:
-        """What an error says, without secrets."""
+        """An error's message, without secrets."""
         text = error.message if isinstance(error, ProtocolError) else format_error(error)
         try:
             told = self._encoder.texts(
@@ -186,7 +186,7 @@ class EditReader:
         changes: dict[str, Any],
         path: str,
     ) -> None:
-        """See that the new value holds what the person wrote, and not what its type made of it."""
+        """Check that the new value has the person's contents, and that its type changed none of them."""
         parts = _make_or_refuse(path, lambda: codec.read(made))
         for key, wanted in edit.items():
             if key not in parts or parts[key] is changes[key]:
@@ -253,7 +253,7 @@ class EditReader:
         return _make_or_refuse(path, lambda: copy.deepcopy(like)) if made is like else made
 
     def _find_sample(self, values: list[Any]) -> Any:
-        """One of the values, where all are of one type that JSON hasn't; else None."""
+        """One of the values, if all have one type that JSON lacks and an edit can make; else None."""
         kinds = {type(value) for value in values}
         if len(kinds) != 1 or _is_plain(values[0]):
             return None
@@ -276,9 +276,9 @@ class EditReader:
 def _match_items(
     edit: list[Any], sent: list[Any], original: list[Any], path: str
 ) -> list[int | None]:
-    """Which item that was sent each item of an edited list is; None for a new one.
+    """Match each item of an edited list to the index of a sent item; None: the item is new.
 
-    Items that are alike are the same, first in their place, then wherever they were moved.
+    Equal items match, first at the same index, then at any other index.
     """
     guides: list[int | None] = [None] * len(edit)
     left = dict(enumerate(map(dump_json, sent)))
@@ -350,7 +350,7 @@ def _refuse(path: str, why: str) -> NoReturn:
 
 
 def _make_or_refuse(path: str, make: Callable[[], T]) -> T:
-    """What the agent's own types make, whose errors refuse the edit."""
+    """Call the constructor or hook of an agent's type; an error of it refuses the edit."""
     try:
         return make()
     except ProtocolError:

@@ -1,7 +1,7 @@
-"""The replay that the environment of a process asks for: who starts a program again puts it there.
+"""The replay that a process's environment requests: a program is started again with these variables.
 
-A run of the process that opens takes the request, and the variables leave the environment at once: what
-the program starts in turn is no replay.
+The first run of the process that opens takes the request, and the variables leave the environment at
+once: programs that the program starts are no replays.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ FORK_VARIABLE: Final = "AGENTSTEPPER_FORK"
 CUT_VARIABLE: Final = "AGENTSTEPPER_CUT"
 REPLAY_VARIABLE: Final = "AGENTSTEPPER_REPLAY"
 RERUN_VARIABLE: Final = "AGENTSTEPPER_RERUN"
-#: The folder that keeps the recorded run; without it Jupyter's data folder has it.
+#: The folder of the recorded run; if unset, Jupyter's data folder has the run.
 RUNS_FOLDER_VARIABLE: Final = "AGENTSTEPPER_RUNS_FOLDER"
-#: The program whose run takes the request; without it the first run of each process does.
+#: The program whose run takes the request; if unset, the first run of each process does.
 FORK_PROGRAM_VARIABLE: Final = "AGENTSTEPPER_FORK_PROGRAM"
 REPLAY_VARIABLES: Final = (
     FORK_VARIABLE,
@@ -31,15 +31,15 @@ REPLAY_VARIABLES: Final = (
     RUNS_FOLDER_VARIABLE,
     FORK_PROGRAM_VARIABLE,
 )
-#: Has `open_replay`. It imports this package, and so it is imported where a replay is asked for alone.
+#: The module of `open_replay`, which imports this package: imported only if a replay is requested.
 _OPENER: Final = "agentstepper_nb.replay.child_runs"
 
 
 class OpenedReplay(NamedTuple):
-    """What a run that begins is a replay of."""
+    """The replay source and the origin of a run that begins."""
 
-    source: ReplaySource | None = None  # answers its events; None: it is live
-    origin: ForkOrigin | None = None  # the run that it was started again from
+    source: ReplaySource | None = None  # answers the run's events; None: the run is live
+    origin: ForkOrigin | None = None  # the run that the new run is started from
 
 
 def take_environment_replay(program: str) -> OpenedReplay:
@@ -73,7 +73,7 @@ def is_requested() -> bool:
 
 
 def find_recorded_run() -> str | None:
-    """The id of the run on whose recording this process is to run, while no run has taken that."""
+    """The id of the recorded run that this process is to replay, until a run has taken the request."""
     for name in (FORK_VARIABLE, CUT_VARIABLE):
         if name in os.environ:
             return os.environ[name].rpartition("@")[0]

@@ -126,7 +126,7 @@ class EventBlock:
             caller: The frame of the `with`.
 
         Raises:
-            RuntimeError: It is refused.
+            RuntimeError: `with` is refused here.
         """
         if not is_loop_running():
             return

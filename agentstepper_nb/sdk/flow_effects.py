@@ -1,4 +1,4 @@
-"""What flows are made of: the steps for a driver; and the flows that wait for nobody's answer."""
+"""The steps of flows, which a driver executes, and the flows that wait for no answer."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class AwaitAnswerEffect(NamedTuple):
 
 
 class WaitEffect(NamedTuple):
-    """Wait until this is there."""
+    """Wait until a future is done."""
 
     future: Future[Any]
 
@@ -68,7 +68,7 @@ class BlockingEffect(NamedTuple):
 
 
 class CallEffect(NamedTuple):
-    """Make the agent's own call; what it came to is a `CallResult`."""
+    """Make the agent's own call; the step's outcome is a `CallResult`."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -109,13 +109,13 @@ class BegunTool(NamedTuple):
 
 
 class EndedEvent(NamedTuple):
-    """What an event's end came to."""
+    """An ended event's value, and whether the value was edited."""
 
     value: Any
     is_edited: bool
 
 
-#: What `redact=` is told of an event's begin and end.
+#: The kind that `redact=` receives for an event's begin and end.
 REDACT_KINDS: Final = {
     (EventKind.LLM_QUERY, EventSide.BEGIN): RedactKind.PROMPT,
     (EventKind.LLM_QUERY, EventSide.END): RedactKind.RESPONSE,
@@ -125,17 +125,17 @@ REDACT_KINDS: Final = {
     (EventKind.CUSTOM, EventSide.END): RedactKind.EVENT_RESULT,
 }
 NULL_JSON: Final = Raw(b"null")
-#: What a denial says whose person gave no reason.
+#: The message of a denial without a person's reason.
 DENIED_MESSAGE: Final = "The person denied this call."
 
 
 class HaltFlowBase:
-    """What a run sends for whoever is watching: no agent waits for an answer to it.
+    """Flows that send a run's records to the Core and wait for no answer.
 
     Args:
         run: The run's id.
         program: The program's name.
-        encoder: Makes values ready to travel.
+        encoder: Encodes values for sending.
         events: Makes the run's events.
     """
 
@@ -161,7 +161,7 @@ class HaltFlowBase:
         self._encoder = encoder
 
     def post_debug_message(self, message: str) -> Flow[None]:
-        """A message for whoever is watching."""
+        """Send a message to everybody who watches the run."""
         yield self._message(message)
         yield FlushEffect()
 
@@ -177,12 +177,12 @@ class HaltFlowBase:
         yield FlushEffect()
 
     def snapshot(self, commit: Commit, event: str) -> Flow[None]:
-        """What a tool changed in the workspace; `event` is its event."""
+        """Send the workspace changes of a tool call; `event` is the call's event."""
         yield SendEffect((self._commit_made(commit, event),))
         yield FlushEffect()
 
     def give_up(self, event: OpenEvent, error: BaseException) -> Flow[None]:
-        """An event ended with an exception, and nobody waits for an answer."""
+        """End an event with an exception, without a wait for an answer."""
         event.end()
         if is_framework_signal(error):
             yield SendEffect((self._signal_point(event, error),))
@@ -190,7 +190,7 @@ class HaltFlowBase:
             yield SendEffect((self._failed_point(event, error, waits=False),))
 
     def _snapshot_after_call(self, event: OpenEvent) -> Flow[None]:
-        """The call of an event was made: before its end is told, what it changed is."""
+        """Send the workspace changes of an event's call, before the event's end is sent."""
         # A model changes no files.
         if self.take_snapshot is None or event.is_replayed or event.kind is EventKind.LLM_QUERY:
             return
@@ -209,13 +209,13 @@ class HaltFlowBase:
         call_id: str | None,
         at: tuple[float, float] | None = None,
     ) -> Flow[OpenEvent]:
-        """A tool invocation began at which nothing halts; it is no part of this context.
+        """Record a tool invocation that never halts at its begin, outside of this context's events.
 
         Args:
             name: The tool's name.
             call: The call, `{"Tool", "Argument"}`.
-            call_id: The id that the model gave it.
-            at: When it began, in seconds: by the time of day, and by the agent's clock; None: now.
+            call_id: The id that the model gave the call.
+            at: The begin in seconds, by the time of day and by the agent's clock; None: now.
         """
         packed = self._encoder.encode_for_display(RedactKind.TOOL_CALL, call)
         content_hash = self._encoder.hash(RedactKind.TOOL_CALL, call, packed, self.find_hash_key)
@@ -243,7 +243,7 @@ class HaltFlowBase:
         *,
         is_made: bool = False,
     ) -> ReplayedBegin | None:
-        """How a replay lets an event begin; None where the run is none."""
+        """Ask a run's replay how an event begins; None where the run is no replay."""
         if self.replay is None:
             return None
         make_hash = partial(self._hash_with_key, kind, original, packed)

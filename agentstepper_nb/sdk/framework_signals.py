@@ -1,6 +1,6 @@
-"""The exceptions by which agent frameworks go on, wait or end: nothing failed where one is raised.
+"""Exceptions by which agent frameworks go on, wait or end: none of them is a failure.
 
-They are known by name, so that no framework is imported for it.
+The classes are matched by name, so that no framework is imported for the match.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SIGNALS: Final = frozenset(
         ("smolagents.local_python_executor", "FinalAnswerException"),
     }
 )
-#: Those of the signals' subclasses by which an agent ends without having done its work.
+#: Subclasses of the signals by which an agent ends without having done its work.
 _FAILURES: Final = frozenset({("minisweagent.exceptions", "LimitsExceeded")})
 
 

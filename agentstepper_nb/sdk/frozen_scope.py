@@ -6,15 +6,15 @@ import random
 
 
 class FrozenScope:
-    """What the code of one scope sees in place of the clock and of random numbers.
+    """The frozen clock and random numbers that the code of one scope sees.
 
-    Both follow from the run alone: the time stands still between two events, and the numbers are those
-    of a generator of the scope's own, so that no other task or thread changes them.
+    Both depend on the run alone: the time stands still between two events, and each scope has its own
+    random generator, which no other task or thread uses.
 
     Args:
         run: The run's id.
-        seed: The id of the run whose time and chance they are, a UUIDv7: when it was made is the time
-            until the first event begins.
+        seed: The id of the run that time and random numbers come from, a UUIDv7: its creation time is
+            the time until the first event begins.
         path: The scope's path.
         at: The time, in POSIX seconds; None: that in the seed.
     """
@@ -38,7 +38,7 @@ class FrozenScope:
         return self._chance
 
     def open_child(self, path: tuple[str, ...]) -> FrozenScope:
-        """That of a scope inside: the time is this one's, until an event begins in there.
+        """Make the frozen scope of an inner scope; until its first event it has this scope's time.
 
         Args:
             path: The scope's path.

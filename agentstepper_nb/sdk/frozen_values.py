@@ -66,19 +66,19 @@ def is_freezing() -> bool:
 
 
 def freeze(root: Scope, run: str, seed: str) -> None:
-    """Let a run's code see the time and the chance of a run, its own or the one that it replays.
+    """Give a run's code the frozen time and random numbers of a run: its own, or the one it replays.
 
     Args:
         root: The run's own scope.
         run: The run's id.
-        seed: The id of the run whose time and chance they are.
+        seed: The id of the run that time and random numbers come from.
     """
     _wrap_functions()
     root.frozen = FrozenScope(run, seed)
 
 
 def _find_frozen() -> FrozenScope | None:
-    """That of the scope that the calling code is in; None where it sees the live ones."""
+    """The frozen scope of the calling code; None where the code sees live values."""
     scope = find_numbering_scope()
     if scope is None or scope.frozen is None or scope.has_forked:
         return None
@@ -157,12 +157,12 @@ def _wrap_random(name: str, live: Callable[..., Any]) -> Callable[..., Any]:
 def _wrap_date(
     live: Callable[..., Any], count: int, convert: Callable[[float], Any]
 ) -> Callable[..., Any]:
-    """Wrap a function of `time` that takes a time as its last argument, else the present one.
+    """Wrap a function of `time` whose last argument is a time, by default the present time.
 
     Args:
         live: The function.
-        count: The number of its arguments before that.
-        convert: Makes of POSIX seconds what it takes.
+        count: The number of arguments before the time.
+        convert: Converts POSIX seconds to the argument's type.
     """
 
     @wraps(live)

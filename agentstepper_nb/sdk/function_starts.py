@@ -1,4 +1,4 @@
-"""How a call of a function was started: by which module and name, and with which arguments."""
+"""The start of a run by a function call: module, name and arguments of the function."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _NULL: Final = "null"
 def make_call_start(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> FunctionStart | None:
-    """How a call of a function that another process can import was started.
+    """Describe the call of a function that another process can import.
 
     Args:
         function: The function.
         args: The call's positional arguments.
-        kwargs: Those by name.
+        kwargs: The call's keyword arguments.
 
     Returns:
-        One without `call` where no other process can import the function; None where it has no name.
+        A start without `call` if no other process can import the function; None if it has no name.
     """
     start = make_function_start(function)
     if start is None or "<" in start.name:  # inside another function
@@ -101,11 +101,11 @@ class _ArgumentRecorder:
         self._dumper = JsonDumper()
 
     def record(self, name: str, value: Any) -> str:
-        """JSON text of an argument.
+        """An argument as JSON text.
 
         Args:
-            name: Its name, which may say that it is a secret.
-            value: It.
+            name: The argument's name, which may mark a secret.
+            value: The argument's value.
         """
         try:
             text = self._dumper.dump(value)

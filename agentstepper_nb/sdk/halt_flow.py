@@ -1,4 +1,4 @@
-"""The walk of one halt point, written once: generators that yield what is to be done.
+"""The path of one halt point, written once: generators that yield steps for a driver.
 
 Nothing here touches a socket or waits. A driver (`drivers.run_flow`, `drivers.run_flow_async`) executes
 each step and sends its outcome back in, or throws what went wrong: a lost connection, an interrupt, a
@@ -58,7 +58,7 @@ class HaltFlow(HaltFlowBase):
     # ---- the run ------------------------------------------------------------------------------------
 
     def start(self, waits: bool, commit: Commit | None = None) -> Flow[None]:
-        """The program started.
+        """Send the start of the program, and halt there if asked to.
 
         Args:
             waits: Whether to halt there.
@@ -95,24 +95,23 @@ class HaltFlow(HaltFlowBase):
         schema: Raw | UnsetType = UNSET,
         ask: Ask | None = None,
     ) -> Flow[BegunEvent]:
-        """An event begins.
+        """Begin an event, and wait for the answer at its begin.
 
         Args:
             kind: An LLM query, a tool invocation or a custom event.
-            value: Its prompt, its `{"Tool", "Argument"}`, or what the custom event begins with.
-            name: The tool, the model or the custom event's type; a model's is the prompt's own where
-                none is given.
-            approval: What a person is to approve first, of a tool invocation.
-            convert_edit: Makes of an edited value what the caller takes, or raises.
+            value: The prompt, the `{"Tool", "Argument"}`, or the data of the custom event.
+            name: The tool, the model or the custom event's type; None: the model that the prompt names.
+            approval: The approval that a tool invocation needs first.
+            convert_edit: Converts an edited value to the caller's type, or raises.
             call_id: The id that the model gave a tool call.
             found_by: The method that found the tool, of a tool invocation.
-            original: What the agent asked, where `value` is an edit of that: by it the event is known
-                when the run is replayed.
+            original: The agent's request, where `value` is an edit of the request: a replay recognizes
+                the event by it.
             schema: JSON Schema of a tool's arguments, where they are typed.
-            ask: Makes the call of a query once more, with the value or what an edit of it is read as.
+            ask: Repeats the call of a query, with the value or with an edit of the value.
 
         Raises:
-            ProtocolError: The edit can't become the value, and the Core couldn't ask before.
+            ProtocolError: The edit can't become the value, and the Core couldn't check it before.
             ToolDeniedError: The person denied the call, or nobody could be asked to approve it.
             InjectedError: The person lets the call fail.
             AgentStopped: The person pressed Stop.
@@ -166,7 +165,7 @@ class HaltFlow(HaltFlowBase):
         return BegunEvent(event, ended.value, ended.is_edited)
 
     def begin_tool(self, tool: str, args: Any, approval: Approval | None = None) -> Flow[BegunTool]:
-        """A tool invocation begins; raises as `begin`, and ProtocolError where the edit is no call.
+        """Begin a tool invocation; raises as `begin`, and ProtocolError where the edit is no call.
 
         A part of the call that wasn't edited stays the same object.
         """
@@ -188,15 +187,15 @@ class HaltFlow(HaltFlowBase):
         convert_edit: EditConverter | None = None,
         waits: bool = True,
     ) -> Flow[EndedEvent]:
-        """An event ended as it should.
+        """End an event with its response or result.
 
         Args:
-            kind: What it is.
-            value: Its response or result.
-            usage: What it cost.
-            event: The event; the innermost of this context where none is given.
-            convert_edit: Makes of an edited value what the caller takes, or raises.
-            waits: Whether it may halt there; not where the agent has the value already.
+            kind: The event's kind.
+            value: The event's response or result.
+            usage: The event's usage.
+            event: The event; None: the innermost event of this context.
+            convert_edit: Converts an edited value to the caller's type, or raises.
+            waits: Whether the event may halt at its end; False where the agent has the value already.
 
         Raises:
             RuntimeError: The innermost event isn't of this kind, or there is none.
@@ -237,15 +236,16 @@ class HaltFlow(HaltFlowBase):
     def fail(
         self, event: OpenEvent, error: BaseException, convert_edit: EditConverter | None = None
     ) -> Flow[EndedEvent | None]:
-        """An event ended with an exception, which the caller raises on.
+        """End an event with an exception, which the caller then raises.
 
-        An `Exception` halts there, so that the person sees it; an order to end (KeyboardInterrupt, a
-        cancelled task, AgentStopped) doesn't. A signal of a framework is no failure, and halts nobody.
+        An `Exception` halts at the event's end, so that the person sees it; an order to end
+        (KeyboardInterrupt, a cancelled task, AgentStopped) doesn't. A framework's signal is no failure,
+        and doesn't halt.
 
         Args:
             event: The event.
             error: The exception.
-            convert_edit: As for `end`.
+            convert_edit: Converts an edited value to the caller's type, or raises.
 
         Returns:
             The result that the person gave in the exception's place, or None.
@@ -282,16 +282,16 @@ class HaltFlow(HaltFlowBase):
         approval: Approval | None,
         replayed: ReplayedBegin | None,
     ) -> Flow[tuple[Answer, EditReader]]:
-        """The answer at the begin of an event, and what reads its edit.
+        """Wait for the answer at an event's begin; returns the answer and the reader of its edit.
 
         Args:
             event: The event.
-            begun: Its begin, as it is sent.
-            point: Its halt point.
-            packed: Its request, as it is sent.
+            begun: The event's begin, as it is sent.
+            point: The event's begin halt point.
+            packed: The event's request, as it is sent.
             reader: Reads edits of the request.
-            approval: What a person is to approve first.
-            replayed: How a replay lets it begin.
+            approval: The approval that the call needs first.
+            replayed: The replay's decision on the event's begin.
         """
         if replayed is not None:
             event.is_replayed = replayed.mark.role is ReplayRole.SERVED
@@ -317,7 +317,7 @@ class HaltFlow(HaltFlowBase):
     def _ask_at_end(
         self, event: OpenEvent, point: HaltPointReached, reader: EditReader
     ) -> Flow[Answer]:
-        """The answer at the end of an event; a fork may have made it."""
+        """Wait for the answer at an event's end; in a fork, the answer may be the fork's edit."""
         if event.end_mark is not None:
             point = replace(point, replay=event.end_mark)
         if event.end_edit is None:
@@ -334,15 +334,15 @@ class HaltFlow(HaltFlowBase):
         on_queued: Callable[[SendMessages], None] | None = None,
         sampler: QuerySampler | None = None,
     ) -> Flow[Answer]:
-        """Wait at a halt point, if it waits; whatever ends that before an answer withdraws it.
+        """Wait at a halt point, if it waits; an exception before the answer withdraws the halt point.
 
         Args:
-            messages: What to send.
-            point: The halt point, one of them.
-            reader: Reads edits of it.
+            messages: The messages to send.
+            point: The halt point, which is one of the messages.
+            reader: Reads edits of the halt point's data.
             closing: The event that ends with the wait.
-            on_queued: Called once the messages are on their way.
-            sampler: Asks the query again that is halted.
+            on_queued: Called once the messages are queued.
+            sampler: Resamples the halted query.
         """
         try:
             check = reader.find_problem if reader is not None and reader.may_refuse else None
@@ -359,14 +359,14 @@ class HaltFlow(HaltFlowBase):
     # ---- parts --------------------------------------------------------------------------------------
 
     def _skip(self, event: OpenEvent, answer: SkipAnswer, packed: Payload) -> None:
-        """Let a result take the place of an event's call: a person wrote it, or took a sample."""
+        """Replace the call of an event by a result: one that a person wrote, or a sample."""
         event.skipped = True
         sampled = UNSET if event.sampler is None else event.sampler.find_answer(answer.result)
         event.is_sample = sampled is not UNSET
         event.result = packed.restore_secrets(answer.result) if sampled is UNSET else sampled
 
     def _encode(self, kind: str, value: Any) -> Flow[Payload]:
-        """Pack a value, and show the person what the agent's own hook raised for it."""
+        """Encode a value, and send the person any error that the agent's own hook raised."""
         packed = self._encoder.encode_for_display(kind, value)
         if packed.encoded.hook_failures:
             for failure in self._encoder.pop_new_hook_failures(packed):
@@ -374,7 +374,7 @@ class HaltFlow(HaltFlowBase):
         return packed
 
     def _apply_answer(self, answer: Answer, value: Any, reader: EditReader) -> Flow[EndedEvent]:
-        """As `_read_edit`; where the Core couldn't ask before, an edit that can't be made isn't."""
+        """Read the edit; an invalid edit that no Core could check is reported and not applied."""
         try:
             return _read_edit(answer, value, reader)
         except Exception as error:
@@ -386,7 +386,7 @@ class HaltFlow(HaltFlowBase):
 
 
 def _read_edit(answer: Answer, value: Any, reader: EditReader) -> EndedEvent:
-    """The edit where there is one, else the value itself: the same object."""
+    """The edited value if the answer has an edit; else the value itself, as the same object."""
     data = answer.data if isinstance(answer, ResumeAnswer) else UNSET
     if isinstance(answer, SkipAnswer):
         data = answer.result

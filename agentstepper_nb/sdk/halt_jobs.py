@@ -20,7 +20,7 @@ _POLL_S: Final = 1.0  # seconds after which the main thread looks for an interru
 
 
 class JobResult(NamedTuple):
-    """What a job came to."""
+    """The value or the error of a job."""
 
     value: Any = None
     error: Exception | None = None
@@ -43,7 +43,7 @@ class HaltJobs:
         self._wake: Callable[[], object] = _do_nothing
 
     def submit(self, job: HaltJob) -> None:
-        """Let whoever waits at the halt point do a job. Called on any thread; waits for nobody."""
+        """Give a job to the thread or task at the halt point. Called on any thread; never waits."""
         with self._lock:
             if not self._is_closed:
                 self._queue.put(job)
@@ -52,7 +52,7 @@ class HaltJobs:
         job.finish(None)
 
     def close(self) -> None:
-        """Nobody waits at the halt point any more: what was not done never is."""
+        """Close the queue after the halt point's wait; jobs that are left never run."""
         with self._lock:
             self._is_closed = True
         while not self._queue.empty():
@@ -75,7 +75,7 @@ class HaltJobs:
         return answered.result()
 
     async def wait_async(self, answered: Future[T]) -> T:
-        """As `wait`, in the running event loop; the answer ends a job that isn't done yet."""
+        """The asynchronous form of `wait`; the answer ends a job that isn't done yet."""
         loop = asyncio.get_running_loop()
         awaited = asyncio.wrap_future(answered)
         is_main = threading.current_thread() is threading.main_thread()

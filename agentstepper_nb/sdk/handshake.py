@@ -24,7 +24,7 @@ from ..protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
 
 #: Seconds to wait for the Core while opening, and for its answer to hello.
 TIMEOUT_S: Final = 10
-#: Seconds that what was sent may stay without TCP's word that it arrived.
+#: Seconds that sent data may stay without TCP's acknowledgement.
 _SILENCE_S: Final = 60
 
 #: Seconds that a Core has to answer a probe: it is near, and a person waits.
@@ -41,7 +41,7 @@ _NO_HELLO = "invalid_message"
 #: Refusals that may be over the next time: the Core failed at this one, or its disk is full.
 _TRANSIENT_CODES: Final = frozenset({"internal", "store_failed"})
 
-#: Why a connection doesn't come about whose Core is silent.
+#: The reason for a connection that fails because the Core doesn't answer.
 NO_ANSWER: Final = "The Core didn't answer hello. Look at the Core's log, and restart it."
 
 _IS_IT_INSTALLED = (
@@ -50,11 +50,11 @@ _IS_IT_INSTALLED = (
 
 
 class AgentRefusedError(ConnectionLostError):
-    """The Core doesn't take this agent.
+    """Raised where the Core refuses this agent.
 
     Args:
-        message: Why, for a person.
-        code: The Core's own word for it, where it gave one.
+        message: The reason, for a person.
+        code: The Core's error code, if any.
     """
 
     def __init__(self, message: str, code: str = "") -> None:
@@ -64,11 +64,11 @@ class AgentRefusedError(ConnectionLostError):
 
 @contextmanager
 def open_socket(endpoint: CoreEndpoint, timeout_s: float = TIMEOUT_S) -> Iterator[ClientConnection]:
-    """Open a connection, and close it in the end.
+    """Open a connection, and close it at the end of the context.
 
     Args:
-        endpoint: Where the Core is.
-        timeout_s: Seconds that it has to open, and to close.
+        endpoint: The Core's endpoint.
+        timeout_s: Seconds that opening may take, and closing.
     """
     headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token else None
     opening = connect(
@@ -103,7 +103,7 @@ def _set_silence_timeout(connection: ClientConnection) -> None:
 def exchange_hello(
     connection: ClientConnection, hello: Hello, timeout_s: float = TIMEOUT_S
 ) -> Welcome | None:
-    """Say hello where the Core chose version 2; None where it speaks version 1, which has no hello.
+    """Say hello if the Core chose version 2; None: the Core speaks version 1, which has no hello.
 
     Args:
         connection: The connection.
@@ -111,8 +111,8 @@ def exchange_hello(
         timeout_s: Seconds that the Core has to answer.
 
     Raises:
-        AgentRefusedError: The Core doesn't take this agent.
-        ConnectionLostError: It doesn't answer.
+        AgentRefusedError: The Core refuses this agent.
+        ConnectionLostError: The Core doesn't answer.
     """
     if connection.subprotocol is None:
         return None
@@ -156,18 +156,18 @@ def is_final_refusal(error: Exception) -> bool:
 
 
 def probe(endpoint: CoreEndpoint, timeout_s: float = PROBE_TIMEOUT_S) -> int:
-    """Shake hands as an agent would, with its token, and leave again.
+    """Shake hands as an agent would, with its token, and close the connection.
 
     Args:
-        endpoint: Where the Core is.
-        timeout_s: Seconds that it has to answer.
+        endpoint: The Core's endpoint.
+        timeout_s: Seconds that the Core has to answer.
 
     Returns:
-        The version of the protocol that it would speak with this SDK.
+        The version of the protocol that the Core would speak with this SDK.
 
     Raises:
-        ConnectionError: There is no Core, it doesn't answer, or it refuses the token; the text says what
-            to do.
+        ConnectionError: No Core runs there, it doesn't answer, or it refuses the token; the text says
+            what to do.
     """
     try:
         with open_socket(endpoint, timeout_s) as socket:
@@ -182,12 +182,12 @@ def probe(endpoint: CoreEndpoint, timeout_s: float = PROBE_TIMEOUT_S) -> int:
 def explain_not_opened(
     endpoint: CoreEndpoint, error: Exception, timeout_s: float = TIMEOUT_S
 ) -> ConnectionError:
-    """Tell a person why no connection came about, and what to do.
+    """Explain to a person why a connection failed to open, and what to do.
 
     Args:
-        endpoint: Where the Core was to be.
-        error: What opening it raised.
-        timeout_s: Seconds that it had.
+        endpoint: The Core's expected endpoint.
+        error: The error of the attempt.
+        timeout_s: Seconds that the Core had to answer.
     """
     url = endpoint.url
     match error:
@@ -207,7 +207,7 @@ def explain_not_opened(
 
 
 def _explain_not_reached(url: str, error: Exception, timeout_s: float) -> DiscoveryError | None:
-    """Say that no Core is there; None where the error doesn't tell."""
+    """Explain that no Core runs at an address; None where the error doesn't show this."""
     if (said := explain_tls_error(url, error)) is not None:
         return DiscoveryError(said)
     match error:
@@ -236,11 +236,11 @@ def explain_lost(url: str, error: ConnectionClosed | None, limit: int = MAX_MESS
 
 
 def explain_failed(url: str, error: Exception) -> str:
-    """Why a connection that is there is of no use, for a person.
+    """Explain to a person why an open connection failed.
 
     Args:
         url: The Core's address.
-        error: What went wrong; a ProtocolError where what the Core says can't be read.
+        error: The error; a ProtocolError where a message of the Core can't be decoded.
     """
     if isinstance(error, ProtocolError):
         return (
@@ -251,7 +251,7 @@ def explain_failed(url: str, error: Exception) -> str:
 
 
 def explain_close(error: ConnectionClosed | None, limit: int = MAX_MESSAGE_BYTES) -> str:
-    """Why an open connection is gone, as part of a sentence."""
+    """Explain why an open connection was closed, as part of a sentence."""
     if error is not None and is_too_large(error):
         if not error.rcvd_then_sent:
             return "the Core's answer was larger than the agent accepts"
@@ -286,7 +286,7 @@ def _explain_refused(url: str, status: int, body: bytes) -> ConnectionError:
 
 
 def _describe_body(body: bytes) -> str:
-    """What the body of a refusal says, where it is for a person."""
+    """The message in a refusal's body, if the body is for a person."""
     text = body.decode(errors="replace").strip()
     try:
         document = json.loads(text)

@@ -28,7 +28,7 @@ _MAX_CONTAINERS: Final = 100_000
 _MIN_FLOAT, _MAX_FLOAT = 1e-4, 1e15
 _CONTAINERS: Final = (dict, list, tuple)
 _KEYS: Final = frozenset({str})
-#: But for texts and floats, which are looked at first.
+#: Simple types besides str and float, which are checked first.
 _SIMPLE: Final = frozenset({int, bool, type(None)})
 
 
@@ -142,10 +142,10 @@ def _list_containers(level: list[Any]) -> list[Any] | None:
 
 
 def _check(value: Any) -> None:
-    """Refuse what `json` would write in a bent form, and what is nested too deeply.
+    """Refuse values that `json` would write in another form, and values that are nested too deeply.
 
-    Level by level, so that no recursion and no bookkeeping is needed: `json` has seen to it that nothing
-    contains itself.
+    The check goes level by level, without recursion or bookkeeping: `json` has checked before that no
+    container contains itself.
     """
     level = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(MAX_DEPTH):
@@ -186,7 +186,7 @@ def _find_non_json(root: Any, to_json: ToJson | None) -> Iterator[tuple[str, str
 
 
 def _converted(value: Any, to_json: ToJson | None) -> tuple[Any, str | None]:
-    """What the hook makes of a value that is no container, and what is still wrong with it."""
+    """Apply the hook to a value that is no container; returns the value and its remaining flaw."""
     reason = _reason(value)
     if reason is None or to_json is None or not _is_foreign(value):
         return value, reason
@@ -222,7 +222,7 @@ def _is_foreign(value: Any) -> bool:
 
 
 def _reason(value: Any) -> str | None:
-    """What is wrong with a value that is no container, or None."""
+    """The reason why a value that is no container isn't JSON, or None."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity"
     if isinstance(value, int) and _is_too_long(value):

@@ -1,4 +1,4 @@
-"""Which agents, tasks, threads and jobs of a run haven't ended: a step goes on around one that has."""
+"""The live agents, tasks, threads and jobs of a run: a step in one that ended goes on outside of it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from ..protocol.field_types import ScopePath
 
 
 def _ignore(path: ScopePath) -> None:
-    """Nobody steps yet."""
+    """Do nothing: no step is in progress."""
 
 
 class LiveScopes:
     """The paths of a run's agents, tasks, threads and jobs that haven't ended.
 
     Attributes:
-        on_ended: Called with the path of each that ends, on whatever thread.
+        on_ended: Called with the path of each scope that ends, on any thread.
     """
 
     def __init__(self) -> None:
@@ -23,11 +23,11 @@ class LiveScopes:
         self._paths: dict[ScopePath, None] = {}  # each change is one operation: threads share it
 
     def add(self, path: ScopePath) -> None:
-        """One begins."""
+        """Record that a scope begins."""
         self._paths[path] = None
 
     def end(self, path: ScopePath) -> None:
-        """One has ended; a second time it is no error."""
+        """Record that a scope has ended; a repeated call does nothing."""
         if path in self._paths:
             self._paths.pop(path, None)
             self.on_ended(path)

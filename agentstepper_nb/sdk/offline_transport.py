@@ -1,4 +1,4 @@
-"""What carries a run that no Core takes: before it is opened, and in a test on a machine without one."""
+"""The transport of a run that no Core carries: before the run is opened, and in tests without a Core."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .outbox import Outbox, RunTransport
 
 
 class NoTransport(RunTransport):
-    """Carries nothing: a run has it until it is opened.
+    """Carries no messages: a run's transport until the run is opened.
 
     Args:
-        endpoint: Where the Core is.
+        endpoint: The Core's endpoint.
     """
 
     def __init__(self, endpoint: CoreEndpoint) -> None:
@@ -25,14 +25,14 @@ class NoTransport(RunTransport):
 
     @property
     def endpoint(self) -> CoreEndpoint:
-        """Where the Core is."""
+        """The Core's endpoint."""
         return self._endpoint
 
     def signal(self, outbox: Outbox, is_immediate: bool) -> None:
-        """Nothing yet: who takes it on looks at what was put before."""
+        """Do nothing: the next transport reads the messages that were queued before."""
 
     def forget(self, run: str) -> None:
-        """Nothing is known of it here."""
+        """Do nothing: this transport stores nothing about a run."""
 
     def give_up(self, outbox: Outbox) -> None:
         """There is nothing to give up on."""
@@ -61,7 +61,7 @@ class OfflineTransport(RunTransport):
         return CoreEndpoint(OFFLINE_URL)
 
     def signal(self, outbox: Outbox, is_immediate: bool) -> None:
-        """Something was put into an outbox: whoever waits for it goes on."""
+        """Accept an outbox's new messages, and release the threads that wait for space."""
         for effect in self._accept(outbox):
             effect()
 
@@ -73,7 +73,7 @@ class OfflineTransport(RunTransport):
         """There is nothing to give up on."""
 
     def _accept(self, outbox: Outbox) -> list[Callable[[], object]]:
-        """Take in what was put; what is to be done outside of the lock."""
+        """Accept the queued items; returns the actions to execute without the lock."""
         run = outbox.protocol
         with self._lock:
             try:

@@ -1,4 +1,4 @@
-"""The open runs of a process: whose run the calling code belongs to, and which one a stepper joins."""
+"""The open runs of a process: finds the run of the calling code, and the run that a stepper joins."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ S = TypeVar("S", bound=RunMember)
 
 
 class OpenRuns(Generic[S]):
-    """The AgentSteppers of this process that opened a run, as long as somebody has them."""
+    """The AgentSteppers of this process that opened a run, by weak references."""
 
     def __init__(self) -> None:
         self._owners: tuple[
@@ -48,12 +48,12 @@ class OpenRuns(Generic[S]):
 
     @contextmanager
     def set_current(self, stepper: S) -> Iterator[S]:
-        """Inside, an AgentStepper made without an address is this one's run, which it doesn't end.
+        """Let an AgentStepper without an address, made in this context, join this run and not end it.
 
-        Functions that were wrapped inside halt in the run of whichever such context they are called in.
+        Functions that are wrapped inside halt in the run of the context that calls them.
 
         Args:
-            stepper: The AgentStepper whose run it is.
+            stepper: The AgentStepper of the run.
         """
         stepper._is_of_context = True
         token = self._context.set(stepper)
@@ -67,11 +67,11 @@ class OpenRuns(Generic[S]):
     def find_current(self) -> S | None:
         """The AgentStepper whose run the calling code belongs to.
 
-        It is the context's; for code in another context, as a thread that copied none, the only one in
-        this process whose run is open.
+        The context's AgentStepper; for code in another context, as a thread that copied none, the
+        only one in this process whose run is open.
 
         Returns:
-            None outside of any run, and where several are open and nothing says which.
+            None outside of any run, and for code without a context where several runs are open.
         """
         context = self.find_context()
         if context is not None:
@@ -82,7 +82,7 @@ class OpenRuns(Generic[S]):
         return opened[0] if len(opened) == 1 else None
 
     def _list_open(self) -> list[S]:
-        """Those whose run is open; the others are forgotten."""
+        """List the owners whose run is open, and forget the others."""
         owners = self._owners
         opened = _select_open(owners)
         if len(opened) < len(owners):
@@ -99,12 +99,12 @@ class OpenRuns(Generic[S]):
         """The AgentStepper whose open run a new one joins.
 
         Args:
-            joining: The new one, whose run isn't open yet.
+            joining: The new AgentStepper, whose run isn't open yet.
 
         Returns:
-            The context's, where the new one names no Core. Else the only one of the other form,
-            synchronous or asynchronous, with the same program name at the same Core; None where there is
-            no such one, or several.
+            The context's AgentStepper, where the new one names no Core. Else the only AgentStepper of
+            the other form, synchronous or asynchronous, with the same program name and Core; None where
+            there is no such AgentStepper, or several.
         """
         context = None if any(joining._location) else self.find_context()
         if context is not None:
@@ -119,7 +119,7 @@ def _select_open(owners: tuple[weakref.ref[S], ...]) -> list[S]:
 
 
 def _is_other_form(joining: RunMember, other: RunMember) -> bool:
-    """Whether one is synchronous and one asynchronous, of one program at one Core."""
+    """Whether one stepper is synchronous and one asynchronous, with one program name and one Core."""
     if joining._is_async is other._is_async or joining.program_name != other.program_name:
         return False
     return (
@@ -129,14 +129,14 @@ def _is_other_form(joining: RunMember, other: RunMember) -> bool:
 
 
 def describe_ignored_arguments(joined: RunMember, lender: RunMember) -> str:
-    """Say which arguments the run that an AgentStepper joined makes no use of.
+    """Name the arguments that an AgentStepper ignores because it joined another one's run.
 
     Args:
         joined: The AgentStepper.
-        lender: The one that began the run.
+        lender: The AgentStepper that began the run.
 
     Returns:
-        "" where there are none, and in a cell, whose run nobody configures.
+        "" where no argument differs, and in a cell, whose run no program configures.
     """
     asked = (
         ("mode", "_mode"),

@@ -1,10 +1,10 @@
-"""What a run's agent sends, on whatever thread: decided by the lease, and put for the link to send.
+"""The queue of a run's messages, filled on any thread: the lease decides on halts, the link sends.
 
-All that a run sends passes here, in the order in which it is recorded: what breakpoints count live is
-what they would count on the recorded run. Telling them of messages and queueing these is one step under
-a lock, which is never held while anything blocks: but a signal's handler may halt inside it, so that the
-reading thread, which brings the answer, never waits for it. In version 1, and before the first lease,
-the Core decides whether a halt point waits.
+All messages of a run pass here in recorded order, so that breakpoints count the same live as in a
+dry run. To evaluate breakpoints and to queue a message is one step under a lock, which is never held
+while anything blocks. A signal handler may halt inside of that step, so the reading thread, which
+delivers the answer, never waits for the lock. In version 1, and before the first lease, the Core
+decides whether a halt point waits.
 """
 
 from __future__ import annotations
@@ -66,16 +66,16 @@ from .step_lease import StepLease
 
 
 class RunTransport(Protocol):
-    """What carries a run: `shared_connection.SharedConnection`."""
+    """The interface of a run's connection, as `shared_connection.SharedConnection` implements it."""
 
     outboxes: dict[str, Outbox]
 
     @property
     def endpoint(self) -> CoreEndpoint:
-        """Where the Core is, or was last."""
+        """The Core's endpoint, or its last one."""
 
     def signal(self, outbox: Outbox, is_immediate: bool) -> None:
-        """Something was put into an outbox, perhaps to be written at once."""
+        """Announce new messages in an outbox, which may have to be written at once."""
 
     def forget(self, run: str) -> None:
         """A run is over."""
@@ -85,30 +85,30 @@ class RunTransport(Protocol):
 
 
 class Outbox:
-    """The way out of a run. Its methods only put into queues, and may be called from anywhere.
+    """The outgoing queue of a run. The methods only fill queues, and any thread may call them.
 
     Args:
-        transport: What carries the run just now.
-        limits: How much may wait for the Core.
+        transport: The run's current transport.
+        limits: Limits of the bytes that wait for the Core.
     """
 
     def __init__(self, transport: RunTransport, limits: LinkLimits) -> None:
         self._limits = limits
         self.inbox: SimpleQueue[QueueItem] = SimpleQueue()
-        #: Bytes, of all batches that were ever put.
+        #: The bytes of all batches that were ever queued.
         self.queued_bytes = 0
-        #: What is known of the run; set before anything is put.
+        #: The protocol state of the run; set before the first message is queued.
         self.protocol: RunProtocol
         self.transport = transport
 
     @property
     def size(self) -> int:
-        """Bytes that wait for the Core."""
+        """The bytes that wait for the Core."""
         return self.queued_bytes - self.protocol.accepted_bytes + self.protocol.buffer.size
 
     @property
     def is_full(self) -> bool:
-        """Whether who sends should wait for room; what is put all the same is kept."""
+        """Whether a sender should wait for space; messages that are sent anyway are queued."""
         max_bytes = (
             self._limits.max_connected_bytes
             if self.protocol.state is RunConnectionState.OPEN
@@ -120,43 +120,43 @@ class Outbox:
         return sum(each.size for each in sharing) >= max_bytes
 
     def put(self, item: QueueItem, *, is_immediate: bool = True) -> None:
-        """Put an item. What a batch takes is added to `queued_bytes` with it, by one thread at a time.
+        """Queue an item. A batch's bytes are added to `queued_bytes` too, by one thread at a time.
 
         Args:
             item: The item.
-            is_immediate: Whether it is to be written now, and not with what comes in the next moment.
+            is_immediate: Whether the item is written at once, and not together with the next items.
         """
         self.inbox.put(item)
         self.transport.signal(self, is_immediate)
 
     def request(self, message: GetTimeline, id: str) -> None:
-        """Send what is answered under an id."""
+        """Send a request that is answered under an id."""
         self.put(QueuedRequest(id, message))
 
     def put_flush_marker(self, key: str) -> None:
-        """Give None under a key once all that was put before is kept, and written if it can be.
+        """Complete a key's future with None once all earlier items are stored, and written if possible.
 
-        That may be when there is room again.
+        This may wait for space in the queue.
         """
         self.put(FlushMarker(key))
 
     def end(self, bye: Bye) -> None:
-        """Say bye after all that was put before, and close once the Core keeps all of it."""
+        """Send bye after all earlier items, and close once the Core has stored all of them."""
         self.put(QueueEnd(bye))
 
     def release_halt(self) -> None:
-        """A halt point waits no more: the next may be asked, where one is asked at a time."""
+        """Report that a halt point no longer waits: a Core that takes one at a time may get the next."""
         self.put(HaltReleased())
 
 
-#: So many halt points, and bytes of them, are kept for the breakpoints that may come with the first
+#: The most halt points, and bytes of halt points, that are stored for the breakpoints of the first
 #: lease.
 _MAX_EARLY_POINTS: Final = 1000
 MAX_EARLY_BYTES: Final = 8 * 1024 * 1024
 
 
 class _ReportedEvent(Struct, frozen=True):
-    """An event that was told and hasn't ended."""
+    """An event whose begin was sent and that hasn't ended."""
 
     kind: EventKind
     name: str | None
@@ -167,13 +167,13 @@ class _ReportedEvent(Struct, frozen=True):
 
 
 class HaltLease:
-    """One run's lease, and what it comes to.
+    """The lease of a run, and the halt decisions that follow from the lease.
 
     Args:
         program: The run's program.
-        outbox: Where messages go.
-        waiting: Who waits for what.
-        max_early_bytes: Bytes of halt points that are kept for the first lease's breakpoints.
+        outbox: The run's outbox.
+        waiting: The futures that wait for the Core.
+        max_early_bytes: Bytes of halt points that are stored for the first lease's breakpoints.
         workspace: The agent's folder; "" where it has none.
         scopes: The run's scopes that haven't ended, in which steps go on.
     """
@@ -195,7 +195,7 @@ class HaltLease:
         self._pending_leases: deque[LeaseMessage] = deque()  # leases that aren't in force yet
         self._lease: LeaseMessage | None = None
         self._breakpoints = BreakpointEngine(program, (), workspace, self._make_checks)
-        #: The edit rules in force. They are applied to what is about to be sent, on the sender's thread.
+        #: The edit rules in force, which edit data before it is sent, on the sender's thread.
         self.edit_rules = EditRuleEngine(program)
         self._open_events: dict[str, _ReportedEvent] = {}
         scopes = scopes or LiveScopes()
@@ -220,7 +220,7 @@ class HaltLease:
         return bool(self.edit_rules.armed) and self.edit_rules.may_edit(kind, side, name)
 
     def accept_lease(self, lease: LeaseMessage) -> None:
-        """The Core pushed a lease: the next halt point is decided by it. Waits for nobody."""
+        """Accept a lease from the Core, which decides the next halt point. Never waits."""
         self._pending_leases.append(lease)
         self.edit_rules.set(() if lease.edit_rules is UNSET else lease.edit_rules)
         if self._lock.acquire(blocking=False):  # else who has it, or comes next, takes it up
@@ -239,15 +239,15 @@ class HaltLease:
         halt_point: str | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> Future[Answer] | None:
-        """Send messages, with no other between them.
+        """Send messages, with no other message between them.
 
         Args:
-            messages: What to send.
-            halt_point: The last one's id, where it is a halt point that may wait.
-            check: Raises where the run is over, and nothing may wait.
+            messages: The messages to send.
+            halt_point: The last message's id, where it is a halt point that may wait.
+            check: Raises where the run is over, and no thread may wait.
 
         Returns:
-            A future for the answer, or for when there is room again; None where the agent goes on.
+            A future for the answer, or for space in the queue; None where the agent goes on.
         """
         size, decided = estimate_bytes(messages), messages
         future: Future[Answer] | None = None
@@ -281,7 +281,7 @@ class HaltLease:
     # ---- under the lock -----------------------------------------------------------------------------
 
     def _make_checks(self) -> EffectChecks:
-        """The effect checks that are on, by the lease that asks for them."""
+        """The effect checks that the lease enables."""
         return EffectChecks(load_effect_checks(), self._list_disabled_checks)
 
     def _list_disabled_checks(self) -> tuple[str, ...]:
@@ -307,7 +307,7 @@ class HaltLease:
                 self._pending_leases.popleft()
 
     def _decide(self, messages: tuple[AgentMessage, ...]) -> tuple[AgentMessage, ...]:
-        """The messages, with what was decided of the halt point that ends them."""
+        """The messages, with the lease's decision on the halt point that ends them."""
         if not self._is_lease_expected:
             return messages
         if self._pending_leases:
@@ -335,7 +335,7 @@ class HaltLease:
 
     @property
     def prices(self) -> tuple[Price, ...]:
-        """What models cost, as the Core has sent it."""
+        """The prices of models, as the Core has sent them."""
         return () if self._lease is None else self._lease.prices
 
     def _reach(self, message: HaltPointReached) -> HaltPointReached:
@@ -383,9 +383,7 @@ class HaltLease:
         )
 
     def _record_early(self, point: ObservedPoint) -> None:
-        """Keep a halt point for the first lease's breakpoints; what it does here, the Core's own
-        decide.
-        """
+        """Store a halt point, which the Core decides on, for the first lease's breakpoints."""
         self._early.append(point)
         self._early_size += len(point.data)
         if len(self._early) >= _MAX_EARLY_POINTS or self._early_size >= self._max_early_bytes:

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-#: Of <sys/prctl.h>: the signal that this process gets when its parent ends, however that ends.
+#: From <sys/prctl.h>: sets the signal that this process gets when its parent ends, however that ends.
 _PR_SET_PDEATHSIG = 1
 
 _CANNOT_RUN = 126

@@ -1,8 +1,8 @@
-"""What leaves the process: redacted, as JSON text, masked, and not too large.
+"""Values encoded for sending: redacted, as JSON text, masked, and limited in size.
 
-Masked are the values of environment variables named `*KEY`, `*TOKEN` or `*SECRET`, and Authorization and
-API-key headers. Each mask stands for its original, so that an edit of the text around it doesn't destroy
-the secret: the agent gets it back.
+Encoding masks the values of environment variables named `*KEY`, `*TOKEN` or `*SECRET`, and of
+Authorization and API-key headers. Each mask stands for its original, so that an edit of the text
+around it doesn't destroy the secret: the agent gets the original back.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _SIZE_FACTORS: Final = (1, 1 / 8, 0)
 #: Stands in the text of a value that has marks, or what looks like one.
 _HINT_AT_MARK: Final = f'"{REPR_KEY}"'
 
-#: In the place of a hash that can't be made.
+#: The placeholder of a hash that can't be made.
 NOT_HASHED: Final = ""
 
-#: Environment variables whose values are secrets.
+#: Suffixes of environment variables whose values are secrets.
 _SUFFIXES: Final = ("KEY", "TOKEN", "SECRET")
 _MIN_SECRET_CHARS: Final = 8
 
@@ -57,14 +57,14 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class RedactKind:
-    """What `redact` is told a value is."""
+    """The kinds of values that `redact` is called with."""
 
     PROGRAM = "program"
     PROMPT = "prompt"
     RESPONSE = "response"
     TOOL_CALL = "tool_call"
     TOOL_RESULT = "tool_result"
-    EVENT = "event"  # what a custom event begins with
+    EVENT = "event"  # the data that a custom event begins with
     EVENT_RESULT = "event_result"
     DEBUG_MESSAGE = "debug_message"
     APPROVAL = "approval"  # what a person is asked before a call, and why they denied it
@@ -75,11 +75,11 @@ class RedactKind:
 
 
 class Payload(NamedTuple):
-    """Contents ready to travel."""
+    """Contents encoded for sending."""
 
     raw: Raw
-    originals: dict[str, str]  # what each mask in it stands for
-    encoded: EncodedValue  # the value, and how it was shown
+    originals: dict[str, str]  # the original of each mask in the text
+    encoded: EncodedValue  # the value, with its JSON form
     is_plain: bool = False  # shown as it is, since it is of JSON's own types throughout
 
     def restore_secrets(self, raw: Raw) -> Any:
@@ -89,14 +89,14 @@ class Payload(NamedTuple):
 
 
 class PayloadEncoder:
-    """Makes values ready to travel.
+    """Encodes values for sending.
 
     Args:
         redact: The agent's own hook.
         hooks: The agent's own hooks for values that JSON doesn't have.
 
     Attributes:
-        max_message_bytes: Bytes of the largest message that the Core takes.
+        max_message_bytes: Bytes of the largest message that the Core accepts.
     """
 
     def __init__(self, redact: Redact | None = None, hooks: ValueHooks = NO_HOOKS) -> None:
@@ -155,10 +155,10 @@ class PayloadEncoder:
         """The hash of the value that the agent has, before edits, masks and `redact=`.
 
         Args:
-            kind: What the value is.
+            kind: The kind of the value.
             original: The value.
-            packed: What is sent for it, as `encode_for_display` packed it.
-            find_key: Gives the key of the run's hashes; None where there is none yet.
+            packed: The value as `encode_for_display` encoded it for sending.
+            find_key: Returns the key of the run's hashes; None where the key isn't known yet.
 
         Returns:
             None where the original is sent as it is: then the sender's thread makes the hash. Else the
@@ -175,7 +175,7 @@ class PayloadEncoder:
         return hash_content(dump_json(packed.encoded.json).encode("utf-8", "surrogatepass"), key)
 
     def pop_new_hook_failures(self, payload: Payload) -> list[str]:
-        """What `to_json=` raised for a payload, once for each type of value and exception."""
+        """The new errors of `to_json=` for a payload, once for each type of value and exception."""
         failures = payload.encoded.hook_failures
         new = [key for key in failures if key not in self._reported_failures]
         self._reported_failures.update(new)
@@ -193,7 +193,7 @@ class PayloadEncoder:
 
 
 def hash_content(data: bytes | Raw, key: bytes) -> str:
-    """By what a run's value is known when the run is replayed, in hex: docs/design/0023-scopes.md.
+    """The hash by which a replay recognizes a run's value, in hex: docs/design/0023-scopes.md.
 
     Args:
         data: The value's JSON text.
@@ -241,10 +241,10 @@ def _too_large(kind: str, size: int, limit_bytes: int) -> str:
 
 
 def find_foreign_type(packed: Payload) -> str | UnsetType:
-    """The class of a value that JSON hasn't, so that whoever gets its JSON gets another value.
+    """The class of a value that JSON can't represent, so that its JSON decodes to another value.
 
     Returns:
-        UNSET where JSON has it.
+        UNSET where JSON can represent the value.
     """
     if packed.is_plain or packed.encoded.is_json():
         return UNSET
@@ -252,7 +252,7 @@ def find_foreign_type(packed: Payload) -> str | UnsetType:
 
 
 def name_class(kind: type) -> str:
-    """A class's name with its module, where that says something."""
+    """A class's name, with its module unless that is `builtins` or `__main__`."""
     if kind.__module__ in ("builtins", "__main__"):
         return kind.__qualname__
     return f"{kind.__module__}.{kind.__qualname__}"
@@ -331,7 +331,7 @@ class _Secret(NamedTuple):
 
 
 class _CheckedEnvironment(NamedTuple):
-    """The environment as it was looked through last."""
+    """The environment at its last check for secrets."""
 
     variables: dict[Any, Any]
     secrets: tuple[_Secret, ...]
@@ -390,7 +390,7 @@ def read_tool_call(edit: Any) -> tuple[str, Any]:
 
 
 def find_model(prompt: Any) -> str | None:
-    """The model that a prompt in the form of an LLM API asks."""
+    """The model that a prompt in the form of an LLM API names."""
     match prompt:
         case {"model": str() as model}:
             return model

@@ -1,4 +1,4 @@
-"""A halted LLM query, asked again through the agent's own client: docs/design/0026-replay.md."""
+"""Resamples a halted LLM query through the agent's own client: docs/design/0026-replay.md."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ Ask = Callable[[Any], Any]
 
 
 class SampledStream:
-    """An answer that came as a stream, read whole.
+    """An answer that was a stream, read whole.
 
     Args:
-        items: What it gave.
-        kind: How it is read.
+        items: The stream's items.
+        kind: The kind of the stream.
     """
 
     def __init__(self, items: list[Any], kind: Literal["sync", "async"]) -> None:
@@ -54,18 +54,18 @@ class SampledStream:
 
 
 class QuerySampler:
-    """Asks one query again, while its event is halted.
+    """Resamples one query while its event is halted.
 
     Args:
         ask: Makes the call once.
-        request: The request, as the agent makes it.
-        read_edit: Makes of an edited request what `ask` takes, or raises.
-        model: The model that is asked.
-        encoder: Makes answers ready to travel.
+        request: The agent's request.
+        read_edit: Converts an edited request to the argument of `ask`, or raises.
+        model: The model of the query.
+        encoder: Encodes answers for sending.
 
     Attributes:
-        request: What is asked, once a person has edited it as that.
-        jobs: What the halt point's thread or task has to do; None where it doesn't wait.
+        request: The request, with a person's edit once there is one.
+        jobs: The jobs of the halt point's thread or task; None where the halt point doesn't wait.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class QuerySampler:
 
     @property
     def left(self) -> int:
-        """How often the query can still be asked again."""
+        """The number of times that the query can still be resampled."""
         return MAX_SAMPLES - self._made
 
     def find_answer(self, text: Raw) -> Any:
@@ -96,14 +96,14 @@ class QuerySampler:
         return found.open() if isinstance(found, SampledStream) else found
 
     def begin(self, edit: Raw | UnsetType, finish: Callable[[JobResult | None], None]) -> bool:
-        """Let the halted thread or task ask once.
+        """Let the halted thread or task make one resample.
 
         Args:
-            edit: The request as it is edited, if it is.
-            finish: Called with what it came to; None: nobody asked.
+            edit: The edited request, if it is edited.
+            finish: Called with the call's outcome; None: the call wasn't made.
 
         Returns:
-            Whether the halt point may have one more.
+            Whether the resample was accepted.
         """
         if self.left <= 0 or self.jobs is None:
             return False
@@ -112,11 +112,11 @@ class QuerySampler:
         return True
 
     def describe(self, result: JobResult, prices: Iterable[Price]) -> QuerySample:
-        """What the Core is sent of an answer, which is remembered.
+        """Store an answer for a skip, and describe it for the Core.
 
         Args:
-            result: How the call went.
-            prices: By these a cost is estimated that nobody told.
+            result: The outcome of the call.
+            prices: The prices that estimate a cost which the answer doesn't state.
         """
         if result.error is not None:
             return QuerySample(data=_NULL, failure=pack_failure(self._encoder, result.error))
@@ -132,7 +132,7 @@ class QuerySampler:
 
 
 class HaltedSamplers:
-    """The queries of one run that can be asked again now.
+    """The queries of one run that can be resampled now.
 
     Args:
         find_prices: The prices in force.
@@ -144,11 +144,11 @@ class HaltedSamplers:
     ) -> None:
         self._find_prices = find_prices
         self._send = send
-        #: By the halt point that waits.
+        #: Samplers by the id of the halt point that waits.
         self.waiting: dict[str, QuerySampler] = {}
 
     def begin(self, halt_point: str, sampler: QuerySampler) -> None:
-        """This thread, or its task, is about to wait at a halt point."""
+        """Register a sampler, as this thread or its task is about to wait at a halt point."""
         sampler.jobs = HaltJobs()
         self.waiting[halt_point] = sampler
 
@@ -160,7 +160,7 @@ class HaltedSamplers:
             sampler.jobs = None
 
     def on_request(self, request: RequestSample) -> None:
-        """The Core has a query asked again, or asks whether it can be. Waits for nobody."""
+        """Handle the Core's request to resample a query, or whether that is possible. Never waits."""
         sampler = self.waiting.get(request.halt_point)
         if sampler is None:
             self._send(SampleMade(request=request.request, refusal=CANNOT_SAMPLE))

@@ -38,12 +38,12 @@ def make_error(answer: RaiseAnswer) -> Exception:
 
 
 def make_recorded_error(failure: Failure) -> Exception:
-    """The exception that ended a recorded event: of its class, where this process has that.
+    """The exception that ended a recorded event, of its own class if this process has loaded the class.
 
     The class's own `__init__` isn't called: it may want more than a message.
 
     Args:
-        failure: The exception as it was recorded.
+        failure: The recorded exception.
     """
     found = find_error_class(failure.type)
     if found is None:
@@ -54,7 +54,7 @@ def make_recorded_error(failure: Failure) -> Exception:
 
 
 def describe_signal(error: BaseException) -> dict[str, Any]:
-    """A framework's exception as JSON: its class, and what it is made of where JSON has that.
+    """A framework's exception as JSON: its class, and its state if JSON can represent that.
 
     Args:
         error: The exception.
@@ -67,13 +67,13 @@ def describe_signal(error: BaseException) -> dict[str, Any]:
 
 
 def make_signal(signal: Any) -> Exception | None:
-    """A framework's exception again, whose class this process has loaded.
+    """Make a framework's exception from its JSON, if this process has loaded the class.
 
     Args:
-        signal: What `describe_signal` gave.
+        signal: The result of `describe_signal`.
 
     Returns:
-        None where JSON didn't have what it is made of, or there is no such class.
+        None where the JSON lacks the exception's state, or no such class is loaded.
     """
     match signal:
         case {"type": str() as name, "args": list() as args, "state": dict() as state}:
@@ -93,7 +93,7 @@ def is_injected(error: BaseException) -> bool:
 
 
 def describe_injected(error: BaseException) -> str:
-    """What an exception by a person says, in words for a model or a service's client."""
+    """Describe an exception that a person injected, for a model or a service's client."""
     is_ours = isinstance(error, AgentStepperError)
     return str(error) if is_ours else f"{type(error).__name__}: {error}"
 
@@ -136,7 +136,7 @@ def find_error_class(name: str) -> type[Exception] | None:
 
 
 def _look_up(value: Any, names: list[str]) -> Any:
-    """What stands at a path of names, each in its own dictionary: no code of the agent's runs."""
+    """Find the value at a path of names, each in its own dictionary; no code of the agent runs."""
     for name in names:
         try:
             members = object.__getattribute__(value, "__dict__")

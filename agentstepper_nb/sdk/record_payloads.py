@@ -1,4 +1,4 @@
-"""What leaves the process beside values: exceptions and commits, redacted, masked, and not too large."""
+"""Exceptions and commits encoded for sending: redacted, masked, and limited in size."""
 
 from __future__ import annotations
 

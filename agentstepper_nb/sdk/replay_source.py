@@ -1,4 +1,4 @@
-"""What answers a run's events in the place of their calls, where the run is executed again."""
+"""The source that answers a run's events in place of their calls when the run is executed again."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class EventRequest(NamedTuple):
 
 
 class ReplayedBegin(NamedTuple):
-    """How an event of a replay begins."""
+    """The decision of a replay on the begin of an event."""
 
     mark: ReplayMark
-    answer: Answer | None = None  # instead of a person's; None: whoever watches is asked
-    error: BaseException | None = None  # is raised instead
-    edit: Raw | None = None  # of the request, made by the fork
-    end_mark: ReplayMark | None = None  # at the end, where the run is forked
-    end_edit: Raw | None = None  # of the result, made by the fork
+    answer: Answer | None = None  # instead of a person's answer; None: the person is asked
+    error: BaseException | None = None  # the exception to raise instead
+    edit: Raw | None = None  # the edit of the request that the fork makes
+    end_mark: ReplayMark | None = None  # the mark at the end, where the run is forked
+    end_edit: Raw | None = None  # the edit of the result that the fork makes
 
 
 class ReplaySource(Protocol):
@@ -53,11 +53,11 @@ class ReplaySource(Protocol):
 
 
 def apply_to_point(point: HaltPointReached, begin: ReplayedBegin) -> HaltPointReached:
-    """The begin of an event as a replay has it.
+    """The begin of an event with a replay's decision.
 
     Args:
-        point: The halt point as it is without one.
-        begin: What the replay decided.
+        point: The halt point without a replay.
+        begin: The replay's decision.
     """
     waits = begin.mark.halts or (begin.answer is None and begin.error is None)
     if begin.edit is not None:

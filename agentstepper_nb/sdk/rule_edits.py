@@ -1,4 +1,4 @@
-"""Edit rules in the agent's process: the edits that they make of what is about to be sent."""
+"""Edit rules in the agent's process, which edit data before it is sent."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def apply_edit_rules(
     point: HaltPointReached,
     reader: EditReader,
 ) -> HaltPointReached:
-    """A halt point with the edit that rules make of it; itself where none matches.
+    """A halt point with the edit that rules make of it; the same halt point where no rule matches.
 
-    Rules edit what sticky edits of a prompt have made.
+    Rules edit the data after a prompt's sticky edits.
 
     Args:
         engine: The run's edit rules.
         event: The halt point's event.
         point: The halt point.
-        reader: Reads its edits: what the agent can't take isn't set.
+        reader: Reads the rules' edits: an edit that the agent can't apply isn't made.
     """
     if not engine.may_edit(event.kind, point.side, event.name) or point.data is UNSET:
         return point
@@ -49,13 +49,13 @@ def apply_edit_rules(
 
 
 def accept_rule_edit(answer: Answer, point: HaltPointReached) -> Answer:
-    """An answer with the edit that rules made, where it leaves that as it is.
+    """An answer with the edit that rules made, unless the answer has an edit of its own.
 
-    A call that was approved elsewhere than in a view goes on as it was seen there, without it.
+    An approval from outside of a view approves the call as it was shown there, without the rules' edit.
 
     Args:
-        answer: The halt point's.
-        point: The halt point as it was sent, with the edit.
+        answer: The answer to the halt point.
+        point: The halt point as it was sent, with the rules' edit.
     """
     is_left = isinstance(answer, ResumeAnswer) and answer.data is UNSET
     if not is_left or point.approval is not None:

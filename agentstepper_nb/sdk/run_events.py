@@ -102,10 +102,10 @@ def _list_open_events() -> tuple[OpenEvent, ...]:
 
 
 def add_label_source(source: LabelSource) -> None:
-    """Ask a framework, too, whose an event is.
+    """Add a framework's function that names the agent of an event.
 
     Args:
-        source: Is called at the begin of each event, in the agent's context.
+        source: Called at the begin of each event, in the agent's context.
     """
     if source not in _label_sources:
         _label_sources.append(source)
@@ -149,10 +149,10 @@ class RunEvents:
     Args:
         run: The run's id.
         root: The run's own scope.
-        seams: The run's tools, and what was sent of them.
+        seams: The run's tools and seams, and the part that was sent.
 
     Attributes:
-        sticky_edits: What is edited again in each prompt of the run.
+        sticky_edits: The edits that are repeated in each prompt of the run.
     """
 
     def __init__(
@@ -175,12 +175,12 @@ class RunEvents:
         """An event that begins here, without its halt point.
 
         Args:
-            kind: What it is.
+            kind: The event's kind.
             name: The tool, the model or the custom event's type.
-            content_hash: The hash of its original value; None where the sender's thread makes it.
+            content_hash: The hash of the original value; None where the sender's thread makes it.
             call_id: The id that the model gave a tool call.
             found_by: The method that found the tool, of a tool invocation.
-            at: When it began, in seconds: by the time of day, and by the agent's clock; None: now.
+            at: The begin in seconds, by the time of day and by the agent's clock; None: now.
         """
         parent = find_innermost_event(self.run)
         event = OpenEvent(make_id(), self.run, kind, name)
@@ -210,11 +210,11 @@ class RunEvents:
         )
 
     def make_instant_event(self, kind: EventKind, data: Raw) -> EventBegun:
-        """An event that is whole with its begin: the program's start, or a debug message.
+        """An event without an end: the program's start, or a debug message.
 
         Args:
-            kind: What it is.
-            data: What it says, in JSON.
+            kind: The event's kind.
+            data: The event's data, as JSON text.
         """
         parent = find_innermost_event(self.run)
         path, label = _describe_scope(find_scope(self.root))
@@ -238,8 +238,8 @@ def add_content_hash(
     """Messages with the hash of the event that begins with them; on the sender's thread.
 
     Args:
-        messages: What is sent together.
-        key: The key of the run's hashes; without one there are none.
+        messages: The messages that are sent together.
+        key: The key of the run's hashes; None: no hashes.
     """
     begun, point = messages[0], messages[-1]
     if not isinstance(begun, EventBegun) or not isinstance(point, HaltPointReached):

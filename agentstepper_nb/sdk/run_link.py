@@ -49,16 +49,16 @@ CLOSED_MESSAGE: Final = (
 
 
 class RunLink:
-    """A run on its way to a Core: connecting, connected, away, or over.
+    """A run's connection to a Core: connecting, connected, away, or over.
 
     Args:
-        endpoint: Where the Core is.
+        endpoint: The Core's endpoint.
         hello: Introduces the agent.
-        on_disconnect: What to do where the Core goes away.
-        is_open_deferred: Whether it may be away from the start, and is known to speak version 2.
-        limits: How much of the run may wait for the Core, and how long the goodbye may take.
+        on_disconnect: The agent's behaviour where the Core goes away.
+        is_open_deferred: Whether the Core may be away from the start, and is known to speak version 2.
+        limits: Limits of the bytes that wait for the Core, and of the goodbye's time.
         scopes: The run's scopes that haven't ended.
-        encoder: Makes the agent's values ready to travel.
+        encoder: Encodes the agent's values for sending.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class RunLink:
             self.opened.set_result(None)
 
     def _make_listener(self) -> RunConnectionListener:
-        """What the agent itself mustn't call."""
+        """Make the listener, whose callbacks the agent itself must not call."""
         return RunConnectionListener(
             is_in_continue_mode=lambda: self._halt_lease.is_in_continue_mode,
             on_lease=self._halt_lease.accept_lease,
@@ -127,7 +127,7 @@ class RunLink:
         )
 
     def open(self) -> None:
-        """Begin to connect; `opened` tells of the end. An interrupt in here leaves it to be closed."""
+        """Begin to connect; `opened` has the outcome. After an interrupt here, close the link."""
         if self.endpoint.url == OFFLINE_URL:
             OfflineTransport(self._outbox)
         else:
@@ -135,7 +135,7 @@ class RunLink:
 
     @property
     def endpoint(self) -> CoreEndpoint:
-        """Where the Core is, or was last."""
+        """The Core's endpoint, or its last one."""
         return self._outbox.transport.endpoint
 
     @property
@@ -169,11 +169,11 @@ class RunLink:
         return self._halt_lease.edit_rules
 
     def may_halt(self, kind: EventKind, side: EventSide, name: str | None) -> bool:
-        """Whether the agent may have to wait at such a halt point, as breakpoints and mode are now.
+        """Whether the agent may have to wait at such a halt point, by the current breakpoints and mode.
 
         Args:
             kind: The event's kind.
-            side: Its begin or its end.
+            side: The begin or the end of the event.
             name: The tool, the model or the custom event's type.
         """
         return self._halt_lease.may_halt(kind, side, name)
@@ -193,7 +193,7 @@ class RunLink:
 
     @property
     def undelivered_count(self) -> int:
-        """How many messages no Core is known to keep."""
+        """The number of messages that no Core is known to have stored."""
         return self._protocol.undelivered_count
 
     # ---- sending ------------------------------------------------------------------------------------
@@ -218,15 +218,15 @@ class RunLink:
         """Send messages, the last of which is a halt point; the future gets its answer.
 
         Args:
-            messages: What to send.
+            messages: The messages to send.
             halt_point: The halt point's id.
-            check: Says whether an edit of it can be taken, until `end_halt`; called in a copy of this
-                context. None: each edit can.
-            is_task: Whether the task that runs here waits, and not the thread.
-            sampler: Asks the halt point's query again, until `end_halt`.
+            check: Says whether an edit of the halt point is valid, until `end_halt`; called in a copy of
+                this context. None: each edit is valid.
+            is_task: Whether the running task waits, and not the thread.
+            sampler: Resamples the halt point's query, until `end_halt`.
 
         Returns:
-            None where nobody is asked: the agent goes on at once.
+            None where the halt point doesn't wait: the agent goes on at once.
 
         Raises:
             ConnectionLostError: The run is over.
@@ -242,12 +242,12 @@ class RunLink:
         self._questions.begin(halt_point, is_task, sampler)
 
     def end_halt(self, halt_point: str, answer: Answer | None, seconds: float) -> None:
-        """Nobody waits at a halt point any more: neither its answer nor edits of it count from now on.
+        """End the wait at a halt point: neither its answer nor edits of it count from now on.
 
         Args:
-            halt_point: Its id.
-            answer: Its answer; None where there is none.
-            seconds: How long the agent waited.
+            halt_point: The halt point's id.
+            answer: The halt point's answer; None where there is none.
+            seconds: The seconds that the agent waited.
         """
         self.halted_s += seconds
         self._questions.end(halt_point, answer is not None)
@@ -261,10 +261,10 @@ class RunLink:
 
         Args:
             message: The message.
-            id: A new one.
+            id: A new id.
 
         Returns:
-            A future for the answer; None where there is nobody who could give one.
+            A future for the answer; None where no Core can answer.
 
         Raises:
             ConnectionLostError: The run is over.
@@ -278,7 +278,7 @@ class RunLink:
         self._outbox.put(MessageBatch((message,), size=0))
 
     def flush(self) -> Future[None]:
-        """A future for when all that was put before is kept here, and written where a Core is there.
+        """A future, done once all earlier items are stored here, and written if a Core is connected.
 
         Raises:
             ConnectionLostError: The run is over.
@@ -293,24 +293,24 @@ class RunLink:
         self._waiting.forget(key)
 
     def await_message(self) -> None:
-        """Tell the Core that nothing runs until a person's next message. Waits for nobody."""
+        """Tell the Core that the agent is idle until a person's next message. Never waits."""
         with suppress(ConnectionLostError):  # the run is over
             self.send((UserMessageAwaited(),))
 
     def withdraw(self, error: Callable[[], BaseException]) -> None:
-        """Let nobody wait at a halt point any more: each is withdrawn, whatever thread waits there.
+        """Withdraw all halt points that wait, on every thread.
 
         Args:
-            error: Makes what is raised there, each time a new one.
+            error: Makes the exception that each wait raises, a new one each time.
         """
         for key in self._waiting.halt_points():
             self._waiting.complete(key, error())
 
     def raise_if_ended(self) -> None:
-        """Make sure that the run isn't over.
+        """Check that the run isn't over.
 
         Raises:
-            ConnectionLostError: It is.
+            ConnectionLostError: The run is over.
         """
         if self._lost is not None:
             # A new one each time: an exception that is raised twice collects tracebacks.

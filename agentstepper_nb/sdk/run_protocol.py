@@ -1,7 +1,7 @@
-"""One run on the way to its Core, without I/O: its state, its messages, and what of them is kept.
+"""The protocol of one run with its Core, without I/O: state, messages and acknowledgements.
 
-No thread, clock or socket is used here: times are passed in, and what happens outside is left in
-`effects`, for the caller to do once it holds no lock. `agent_protocol.AgentProtocol` has the connection.
+No thread, clock or socket is used here: times are arguments, and `effects` collects the actions that
+the caller executes once it holds no lock. `agent_protocol.AgentProtocol` handles the connection.
 """
 
 from __future__ import annotations
@@ -66,17 +66,17 @@ log = logging.getLogger("agentstepper_nb.sdk")
 
 
 class RunProtocol:
-    """One run on its way to its Core.
+    """The state and the messages of a run on its connection to the Core.
 
     Args:
         hello: Introduces the agent.
-        on_disconnect: What to do where the Core goes away.
+        on_disconnect: The agent's behaviour where the Core goes away.
         is_open_deferred: Whether the Core may be away from the start, and is known to speak version 2.
-        waiting: Who waits for what.
-        listener: Who is told.
-        is_full: Says whether who sends should wait for room.
-        release_halt: Called, on any thread, where halt points are kept and the next may be asked.
-        limits: How much may be on its way, and how long the goodbye may take.
+        waiting: The futures that wait for the Core.
+        listener: Receives the run's callbacks.
+        is_full: Says whether a sender should wait for space.
+        release_halt: Called, on any thread, where halt points are queued and the next may be sent.
+        limits: Limits of the unacknowledged bytes, and of the goodbye's time.
     """
 
     def __init__(
@@ -96,25 +96,25 @@ class RunProtocol:
         )
         self.on_disconnect: OnDisconnect = on_disconnect
         self.listener = listener
-        #: What is to be done outside, in this order: its connection's, where it has one.
+        #: Actions for the caller, in this order; the list of the connection, where the run has one.
         self.effects: list[Callable[[], object]] = []
-        #: Why no Core has what wasn't delivered, for a person.
+        #: The reason why no Core has the undelivered messages, for a person.
         self.unreachable_reason = ""
-        #: Whether nothing needs to be said of what no Core acknowledged.
+        #: Whether unacknowledged messages need no warning.
         self.is_settled = False
-        #: Whether the goodbye was said.
+        #: Whether the run has sent its goodbye.
         self.is_closing = False
-        #: When the goodbye's patience ends; None before the goodbye.
+        #: The time at which the goodbye times out; None before the goodbye.
         self.close_deadline: float | None = None
-        #: When hello may be said again on a connection that is there.
+        #: The earliest time of the next hello on an open connection.
         self.retry_at = 0.0
-        #: When hello was said for the first time on a connection that is there.
+        #: The time of the first hello on an open connection.
         self.greeted_at: float | None = None
-        #: Texts that go before all else: parts of a message, or that the run leaves the connection.
+        #: Texts to send before all others: parts of a message, or the run's leave of the connection.
         self.outgoing: deque[bytes] = deque()
-        #: Who waits for room, and what each gets.
+        #: The ids of senders that wait for space, and the answer that each of them gets.
         self.waiting_for_space: deque[tuple[str, ResumeAnswer | None]] = deque()
-        #: The run, as its messages name it on the connection; None: they don't.
+        #: The address of the run in its messages on the connection; None: messages have no address.
         self.address: str | None = None
         self.accepted_bytes = 0  # bytes, of all batches that were taken in
         self.buffer = ResendBuffer()
@@ -157,12 +157,12 @@ class RunProtocol:
 
     @property
     def is_disconnected(self) -> bool:
-        """Whether no Core is there, or one is back only since the goodbye."""
+        """Whether no Core is connected, or one has been connected only since the goodbye."""
         return self.state is not RunConnectionState.OPEN or self._is_back_after_bye
 
     @property
     def undelivered_count(self) -> int:
-        """How many messages no Core is known to keep."""
+        """The number of messages that no Core is known to have stored."""
         return len(self.buffer) + sum(map(count_messages, tuple(self._unencoded_items)))
 
     def apply_event(self, event: RunConnectionEvent) -> None:
@@ -170,7 +170,7 @@ class RunProtocol:
         self.state = TRANSITIONS[self.state][event]
 
     def is_all_recorded(self) -> bool:
-        """Whether the Core keeps all that was sent, or nobody ever will."""
+        """Whether the Core has stored all messages, or no Core ever will."""
         return not self.buffer and not self._unencoded_items and not self.outgoing
 
     def make_hello(self) -> Hello:
@@ -183,7 +183,7 @@ class RunProtocol:
         return replace(self._hello, sent=sent, acknowledged=acknowledged, waiting=tuple(asked))
 
     def prepare_restart(self, code: str) -> bool:
-        """Whether a Core that doesn't know the run can be told all of it: nothing was forgotten yet."""
+        """Whether the run can be sent again from its begin to a Core that doesn't know it."""
         can_restart = code == "unknown_run" and self.buffer.acknowledged == 0
         self.has_sent_hello = self.has_sent_hello and not can_restart
         return can_restart
@@ -191,7 +191,7 @@ class RunProtocol:
     # ---- what the agent sends -----------------------------------------------------------------------
 
     def accept_item(self, item: QueueItem, now: float) -> None:
-        """Take in what the agent has put."""
+        """Accept an item that the agent has queued."""
         if self.state is RunConnectionState.ENDED:
             return
         if isinstance(item, QueueEnd):
@@ -255,7 +255,7 @@ class RunProtocol:
         self.effects.append(partial(self._waiting.complete, key, value))
 
     def release_waiting(self) -> None:
-        """Let those go on who waited for what was sent, as far as there is room."""
+        """Release the senders that wait for space, as far as there is space."""
         while self.waiting_for_space and not self._is_full():
             self._complete(*self.waiting_for_space.popleft())
         is_away = self.state is not RunConnectionState.OPEN
@@ -285,7 +285,7 @@ class RunProtocol:
     # ---- what the Core says -------------------------------------------------------------------------
 
     def receive_welcome(self, welcome: Welcome | None, now: float) -> None:
-        """A Core has taken the run, or goes on with it; None: it is of version 1."""
+        """Handle a Core's welcome to a new or resumed run; None: the Core is of version 1."""
         first = self.state is RunConnectionState.OPENING
         received = 0 if welcome is None else welcome.received
         if received < self.buffer.acknowledged:
@@ -317,14 +317,14 @@ class RunProtocol:
         self.effects.append(self.listener.on_disconnected_changed)
 
     def receive(self, reply: CoreReply | None, now: float) -> bool:
-        """A message came for this run, and isn't about its hello.
+        """Handle a message for this run that isn't about its hello.
 
         Args:
-            reply: What `wire_version` read in it.
+            reply: The message, as `wire_version` decoded it.
             now: The time.
 
         Returns:
-            Whether there may be something to write now, or somebody to let go on.
+            Whether messages may have to be written now, or senders be released.
         """
         self._has_received |= reply is not None
         match reply:
@@ -357,24 +357,24 @@ class RunProtocol:
                 self._complete(key, ResumeAnswer())
 
     def schedule_retry(self, now: float) -> None:
-        """The Core doesn't go on with it just now: hello may be said again after a while."""
+        """Schedule the next hello, after a Core refused to resume the run for now."""
         if self._has_received:
             self._has_received = False
             self._backoff.reset()
         self.retry_at = now + self._backoff.next_delay_s()
 
     def opening_failed(self, error: BaseException) -> None:
-        """No Core has taken it, and none will."""
+        """End the run, since no Core has accepted it, and none will."""
         self.apply_event(RunConnectionEvent.ENDED)
         self.effects.append(partial(self.listener.on_opened, error))
         self.effects.append(partial(self.listener.on_ended, None))
 
     def end(self, error: ConnectionLostError | None, *, is_unrecoverable: bool = False) -> None:
-        """No Core will go on with it; an agent that is to go on without one does.
+        """End the run, since no Core resumes it; an agent that may go on without a Core goes on.
 
         Args:
-            error: Why; None where this side has ended it.
-            is_unrecoverable: Whether something failed that can't be passed.
+            error: The reason; None where this side has ended the run.
+            is_unrecoverable: Whether the failure is one that the run can't survive.
         """
         outlives_core = self.on_disconnect == "continue" and self.can_resume
         may = outlives_core and self.state is RunConnectionState.DISCONNECTED
@@ -390,7 +390,7 @@ class RunProtocol:
         self.effects.append(partial(self.listener.on_ended, None if self.is_closing else error))
 
 
-#: What takes in each kind of what the agent puts.
+#: The method that processes each type of queue item.
 ITEM_HANDLERS: Final[dict[type[QueueItem], Callable[[RunProtocol, Any], None]]] = {
     MessageBatch: RunProtocol._process_batch,
     QueuedRequest: RunProtocol._process_request,

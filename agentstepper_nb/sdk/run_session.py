@@ -1,4 +1,4 @@
-"""One run of one process: who it is, its link, and how it ends."""
+"""One run of one process: its identity, its link, and its end."""
 
 from __future__ import annotations
 
@@ -41,30 +41,30 @@ from .start_methods import take_start
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
-#: Seconds that leaving the interpreter may wait for a Core that is there, but takes no goodbye.
+#: Seconds that the interpreter's exit waits for a connected Core that doesn't accept the goodbye.
 EXIT_TIMEOUT_S: Final = 2.0
-#: Seconds that it may wait for one that is away, or has yet to take what an agent told that went on;
-#: longer while it takes more of that.
+#: Seconds that the exit waits for a Core that is away, or that still receives an agent's queued
+#: messages; longer while the Core receives more of these.
 DISCONNECTED_EXIT_TIMEOUT_S: Final = 10.0
-#: Seconds that who wants the run's timeline may wait for it.
+#: Seconds to wait for the run's timeline.
 TIMELINE_TIMEOUT_S: Final = 3.0
 
 
 class RunSession:
-    """A run, from its hello on. It begins to connect at once; `link.opened` tells how that went.
+    """A run, from its hello on. The run connects at once; `link.opened` has the outcome.
 
     Args:
         program: The program's name.
-        endpoint: Where the Core is.
-        encoder: Makes values ready to travel.
-        workspace: The folder the agent works on.
-        on_disconnect: What to do where the Core goes away.
-        is_open_deferred: Whether it may be away from the start, and is known to speak version 2.
-        mode: How the run begins.
-        notice: What a person must know of the whole run; "" is nothing.
-        limits: How much of the run may wait for the Core, and how long the goodbye may take.
-        is_inspection_allowed: Whether who controls the run may look at the agent's stack; None: where
-            the environment says so, or the Core is on this machine.
+        endpoint: The Core's endpoint.
+        encoder: Encodes values for sending.
+        workspace: The folder that the agent works on.
+        on_disconnect: The agent's behaviour where the Core goes away.
+        is_open_deferred: Whether the Core may be away from the start, and is known to speak version 2.
+        mode: The mode that the run begins in.
+        notice: A warning about the whole run; "": no warning.
+        limits: Limits of the bytes that wait for the Core, and of the goodbye's time.
+        is_inspection_allowed: Whether people who control the run may inspect the agent's stack; None:
+            the environment decides, else whether the Core is on this machine.
     """
 
     def __init__(
@@ -141,16 +141,16 @@ class RunSession:
 
     @property
     def endpoint(self) -> CoreEndpoint:
-        """Where its Core is, or was last."""
+        """The Core's endpoint, or its last one."""
         return self.link.endpoint
 
     @property
     def is_ended(self) -> bool:
-        """Whether this side has ended it."""
+        """Whether this side has ended the run."""
         return not self._end_token
 
     def finish(self, error: BaseException | None = None) -> Future[None] | None:
-        """End the run: say bye, and how it ended. Idempotent, and safe in a garbage collection.
+        """End the run with a bye that states the outcome. Idempotent, and safe in a garbage collection.
 
         Args:
             error: The exception that ends the agent.
@@ -171,7 +171,7 @@ class RunSession:
         return self.link.closed
 
     def make_bye(self, error: BaseException | None) -> Bye:
-        """How the run says that it ends.
+        """Make the message that states how the run ended.
 
         Args:
             error: The exception that ends the agent.
@@ -185,13 +185,13 @@ class RunSession:
         return Bye(ending=RunEnding.CRASHED, failure=self._failure(error))
 
     def read_timeline(self, timeout_s: float = TIMELINE_TIMEOUT_S) -> Timeline | None:
-        """The run's timeline as its Core has it, after all that was sent before. Blocks.
+        """Read the run's timeline from its Core, after all messages that were sent before. Blocks.
 
         Args:
-            timeout_s: Seconds to wait for it.
+            timeout_s: Seconds to wait for the timeline.
 
         Returns:
-            None where there is none to be had: the Core is of version 1, gone, too slow, or refuses.
+            The timeline; None where the Core is of version 1, gone, too slow, or refuses.
         """
         id = make_id()
         try:
@@ -203,11 +203,11 @@ class RunSession:
             self.link.forget(id)
 
     def report_child_exit(self, pid: int, code: int) -> None:
-        """Tell the Core how a child process ended, whose own run may have had no time to say so.
+        """Report a child process's exit to the Core: its own run may have had no time to do so.
 
         Args:
-            pid: The process.
-            code: Its exit code, negative where a signal ended it.
+            pid: The id of the process.
+            code: The exit code, negative where a signal ended the process.
         """
         with suppress(ConnectionLostError):  # the run is over: nobody can be told
             self.link.send((ProcessEnded(pid=pid, code=code),))
@@ -227,7 +227,7 @@ def _is_end_request(error: BaseException) -> bool:
 
 
 def set_next_run_id(id: str) -> None:
-    """Let the next run of this process have an id that somebody chose before; the Core takes it once.
+    """Give the next run of this process an id that was chosen before; the Core accepts an id once.
 
     Args:
         id: A UUIDv7.
@@ -239,17 +239,17 @@ def set_next_replay(source: ReplaySource) -> Callable[[], None]:
     """Let the next run of this process be a replay.
 
     Args:
-        source: Answers its events.
+        source: Answers the run's events.
 
     Returns:
-        Takes this back, where no run has begun meanwhile.
+        A function that undoes this call, unless a run has begun meanwhile.
     """
     _next_replays[:] = [source]
     return _next_replays.clear
 
 
 def _take_replay(program: str) -> OpenedReplay:
-    """What the run that begins is a replay of."""
+    """Take the replay that the run which begins is to execute."""
     if _next_replays:
         source = _next_replays.pop()
         return OpenedReplay(source, source.origin)
@@ -259,7 +259,7 @@ def _take_replay(program: str) -> OpenedReplay:
 _next_run_ids: list[str] = []
 _next_replays: list[ReplaySource] = []
 _sessions: weakref.WeakSet[RunSession] = weakref.WeakSet()
-#: Those that say goodbye: the exit waits for them, also where nobody else knows them any more.
+#: Sessions that say goodbye: the exit waits for them, even if no other code refers to them.
 _ending: set[RunSession] = set()
 
 
@@ -294,12 +294,12 @@ def finish_all_runs(
     timeout_s: float = EXIT_TIMEOUT_S,
     disconnected_timeout_s: float = DISCONNECTED_EXIT_TIMEOUT_S,
 ) -> None:
-    """At interpreter exit: end the runs that are still open, and wait a moment for the goodbyes.
+    """End the open runs at the interpreter's exit, and wait a moment for the goodbyes.
 
     Args:
-        timeout_s: Seconds to wait for a Core that is there, but takes no goodbye.
-        disconnected_timeout_s: Seconds to wait, all in all, for a Core that is away, or that takes more
-            and more of what an agent told as it went on.
+        timeout_s: Seconds to wait for a connected Core that doesn't accept the goodbye.
+        disconnected_timeout_s: Seconds to wait, in total, for a Core that is away, or that still
+            receives an agent's queued messages.
     """
     error = _find_uncaught_error()
     links: list[RunLink] = []
@@ -331,7 +331,7 @@ def finish_with_multiprocessing() -> None:
 
 
 def _find_uncaught_error() -> BaseException | None:
-    """What ended the program, where an exception did. IPython keeps exceptions that ended nothing."""
+    """The exception that ended the program, if any. IPython stores exceptions that ended nothing."""
     if "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None:
         return None
     return getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)

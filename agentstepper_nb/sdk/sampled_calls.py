@@ -11,11 +11,11 @@ from .traced_streams import find_stream_kind
 
 
 def ask_again(call: CallArguments, request: Any) -> Any:
-    """Make a traced function's call once more, outside of the run; a stream is read whole.
+    """Repeat a traced function's call, outside of the run; a stream is read whole.
 
     Args:
-        call: The call, as it was shown.
-        request: The same by name, or the call that an edit makes of them.
+        call: The call, as the debugger showed it.
+        request: The arguments by name, or the call that an edit of them makes.
     """
     call = request if isinstance(request, CallArguments) else call
     return _read(call.function(*call.args, **call.kwargs))

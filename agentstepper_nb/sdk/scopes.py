@@ -30,21 +30,21 @@ _MAX_PART_CHARS: Final = 1000
 
 
 class Scope:
-    """One part of a path, and what it has numbered inside of it.
+    """One part of a scope path, with the counters of the scopes inside of it.
 
     Args:
-        part: What the part is, as `task:3`; nothing for the run itself.
+        part: The part's text, as `task:3`; empty for the run itself.
         parent: The scope around it; None for the run itself.
         agent: The agent's name, where the part is an agent.
 
     Attributes:
         root: The scope of the run.
         path: The parts, from the run inwards.
-        agents: The names of the agents that it is inside of, the innermost first.
-        is_closed: Whether what begins in a context that still has it belongs to its parent.
-        live: Which agents, tasks, threads and jobs of the run haven't ended.
-        has_forked: Whether, in a fork, what begins in it is served no more; children inherit it.
-        frozen: What its code sees in place of the clock and of random numbers; None: the live ones.
+        agents: The names of the agents that the scope is inside of, the innermost first.
+        is_closed: Whether events that begin in a context with this scope belong to the parent.
+        live: The agents, tasks, threads and jobs of the run that haven't ended.
+        has_forked: Whether, in a fork, the replay serves no more events of it; children inherit this.
+        frozen: The frozen clock and random numbers of the scope's code; None: the live ones.
     """
 
     __slots__ = (
@@ -89,7 +89,7 @@ class Scope:
         """The next scope of a kind inside of this one.
 
         Args:
-            kind: What is numbered: `task`, `tool:search`.
+            kind: The kind of the numbered scopes: `task`, `tool:search`.
             agent: The agent's name, where it is an agent.
         """
         # Threads may share a scope: each of these two steps is one operation.
@@ -162,10 +162,10 @@ def find_scope(root: Scope) -> Scope:
 
 
 def find_numbering_scope() -> Scope | None:
-    """The scope that numbers what is created now.
+    """The scope that numbers new tasks, threads, jobs and events.
 
     Returns:
-        None outside of any run, and in what isn't numbered.
+        None outside of any run, and in code that isn't numbered.
     """
     scope = current_scope.get()
     while scope is not None and scope.is_closed:
@@ -277,7 +277,7 @@ def _create_task(create: Any, loop: Any, args: tuple[Any, ...], kwargs: dict[str
 
 
 def _end_with(task: Any, scope: Scope | None) -> Any:
-    """End a task's scope before whoever waits for the task goes on."""
+    """End a task's scope before code that waits for the task continues."""
     if scope is not None:
         if task.done():  # it was started eagerly
             scope.end()
@@ -319,7 +319,7 @@ def _submit(submit: Any, pool: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def _find_contexts(args: tuple[Any, ...]) -> tuple[list[Context], Any]:
-    """The contexts that a job enters by itself, one in the other, and what it calls in them."""
+    """The nested contexts that a job enters by itself, and the function that it calls in them."""
     found: list[Context] = []
     function = None
     while args:
@@ -353,7 +353,7 @@ def _call_and_end(scope: Scope, function: Callable[..., Any], /, *args: Any, **k
 
 
 def _wrap_in_scope(scope: Scope) -> Callable[..., Any]:
-    """What calls a function in a scope, and with the values that carried variables have here."""
+    """Make a caller that runs a function in a scope, with this context's values of carried variables."""
     values = [(current_scope, scope), *((variable, variable.get()) for variable in _carried)]
 
     def call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Which seams are active, and which tools of a run were found by which method: for people and the Core.
+"""Reports the active seams, and the method that found each tool of a run, to people and the Core.
 
-`instrument` says which seams there are, once it is imported; without it none is.
+`instrument`, once imported, lists the seams; without `instrument` there are none.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ _METHODS: Final = {
 
 
 class SeamSource(Protocol):
-    """What knows the seams of this process."""
+    """The object that knows the seams of this process."""
 
     is_enabled: bool
-    generation: int  # another one after each change
+    generation: int  # changes with each change of a seam
 
     def list_seams(self) -> list[Seam]:
         """All seams, whether active or not."""
 
     def get_discovery_off_reason(self) -> str:
-        """Why tools aren't discovered; "" where they are."""
+        """The reason why tools aren't discovered; "": tools are discovered."""
 
 
-#: What knows the seams of this process: one, once `instrument` is imported.
+#: The source of this process's seams: a single one, once `instrument` is imported.
 seam_sources: list[SeamSource] = []
 
 
 def register_source(source: SeamSource) -> None:
-    """Say where seams are asked for from now on.
+    """Set the object that knows the seams.
 
     Args:
-        source: Knows them.
+        source: The object.
     """
     seam_sources[:] = [source]
 
@@ -127,10 +127,10 @@ def _join(names: Sequence[str]) -> str:
 
 
 def make_report(tools: Iterable[FoundTool] = ()) -> SeamReport:
-    """What this process's seams are just now.
+    """Report the current seams of this process.
 
     Args:
-        tools: The tools of the run that it is for.
+        tools: The tools of the run that the report is about.
     """
     source = seam_sources[0] if seam_sources else None
     if source is None or not source.is_enabled:
@@ -159,21 +159,21 @@ class SeamRecorder:
         return tuple(self._tools)
 
     def add_tool(self, name: str, found_by: FoundBy) -> None:
-        """A tool was found, or called; of very many tools the first are recorded.
+        """Record a tool that was found or called; of very many tools the first are recorded.
 
         Args:
-            name: Its name.
-            found_by: The method that found it.
+            name: The tool's name.
+            found_by: The method that found the tool.
         """
         if len(self._tools) < MAX_FOUND_TOOLS:
             shown = escape_surrogates(truncate_text(name, MAX_SEAM_CHARS))
             self._tools.setdefault(FoundTool(name=shown, found_by=found_by))
 
     def pop_changed_seams(self) -> RunSeams | UnsetType:
-        """What the Core wasn't sent yet: the seams and tools, where either has changed.
+        """The seams and tools for the Core, if any of them changed since the last call.
 
         Returns:
-            UNSET where nothing has, and where instrumentation was never on.
+            UNSET where nothing has changed, and where instrumentation was never on.
         """
         source = seam_sources[0] if seam_sources else None
         if source is None or not (source.is_enabled or self._sent[0] >= 0):
@@ -190,7 +190,7 @@ class SeamRecorder:
         )
 
     def pop_announcement(self, discovered: Sequence[str] = ()) -> str:
-        """What a person wasn't told yet of where this run halts; "" where that is all.
+        """The part of the announcement of seams and tools that is new for a person; "": nothing is new.
 
         Args:
             discovered: The names of functions that were discovered now.

@@ -1,6 +1,6 @@
-"""What a run's agent sends, from its queue until the Core keeps it; and who waits for what.
+"""The queue of a run's messages until the Core stores them, and the futures that wait for the Core.
 
-The Core may ask about a halt point that waits: if an edit fits, where the code is, another answer.
+The Core may ask about a halt point that waits: whether an edit fits, its stack, another sample.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _ENTRY_BYTES: Final = 64
 
 # ---- who waits --------------------------------------------------------------------------------------
 
-#: What somebody waits for: an answer, or that what was sent has its place (`room`, `mark`).
+#: The purpose of a future: an answer, or space for data in the queue (`room`, `mark`).
 FutureKind = Literal["halt_point", "request", "room", "mark"]
 
 
 class UncancellableFuture(Future[T]):
-    """A future whose awaiting task may give up without breaking whoever completes it."""
+    """A future whose awaiting task may give up without an error for the thread that completes it."""
 
     def cancel(self) -> bool:
         """Refuse: the future gets its value all the same."""
@@ -57,14 +57,14 @@ class UncancellableFuture(Future[T]):
 
 
 class PendingFutures:
-    """The futures of one link, by key. Whoever takes one completes it.
+    """The futures of one link, by key. The code that takes a future completes it.
 
-    Without a lock, by single operations on a dict: a signal's handler, or a finalizer in whatever
-    thread collects garbage, may come here while somebody is here.
+    Without a lock, by single operations on a dict: a signal's handler, or a finalizer on the thread
+    that collects garbage, may run these methods while they run already.
 
     Attributes:
         on_waiting_halt_points: Called, on any thread, where a halt point begins or ends to wait.
-        on_answered: Called, on any thread, where a halt point waits no more.
+        on_answered: Called, on any thread, where a halt point no longer waits.
     """
 
     def __init__(self) -> None:
@@ -76,12 +76,12 @@ class PendingFutures:
         return len(self._futures)
 
     def expect(self, key: str, kind: FutureKind, check: Callable[[], None]) -> Future[Any]:
-        """A future for what comes under a key.
+        """A future for the value under a key.
 
         Args:
-            key: A new one.
-            kind: What it is.
-            check: Raises where nothing will come any more; called so that no end falls between.
+            key: A new key.
+            kind: The purpose of the future.
+            check: Raises where no value will come any more; called before and after registration.
         """
         check()
         future = UncancellableFuture[Any]()
@@ -96,7 +96,7 @@ class PendingFutures:
         return future
 
     def has(self, key: str) -> bool:
-        """Whether somebody waits for this."""
+        """Whether a future waits under this key."""
         return key in self._futures
 
     def forget(self, key: str) -> None:
@@ -104,11 +104,11 @@ class PendingFutures:
         self._pop(key)
 
     def complete(self, key: str | None, value: Any) -> None:
-        """Give a value, or raise an exception, to whoever waits for a key.
+        """Complete the future of a key with a value or an exception.
 
         Args:
-            key: The key. None is an answer to a message that can't be told: if only one waits, it was
-                that one's.
+            key: The key. None answers a message that is unknown: if a single future waits, the answer
+                is for this one.
             value: The value, or the exception.
         """
         future = self._pop_single() if key is None else self._pop(key)
@@ -148,12 +148,12 @@ class PendingFutures:
 
 
 class HaltQuestions:
-    """What the Core may ask about the halt points of one run that wait.
+    """Answers the Core's requests about the waiting halt points of one run.
 
-    No answer is waited for on the link's threads: the agent's validators and `__repr__` may take long.
+    The link's threads wait for no answer: the agent's validators and `__repr__` may take long.
 
     Args:
-        encoder: Makes the agent's values ready to travel.
+        encoder: Encodes the agent's values for sending.
         is_inspection_allowed: Whether a person may look at the agent's stack.
         find_prices: The prices in force.
         send: Sends an answer.
@@ -167,9 +167,9 @@ class HaltQuestions:
         send: Callable[[AgentMessage], None],
     ) -> None:
         self._send = send
-        #: What says whether an edit can be taken, and its context, by the halt point that waits.
+        #: The edit check of each waiting halt point, and its context.
         self._edit_checks: dict[str, tuple[contextvars.Context, EditCheck]] = {}
-        #: What waits, by halt point, where a person may look at it.
+        #: The thread or task of each waiting halt point that a person may inspect.
         self._halted: dict[str, HaltedThread] = {}
         self._inspector = HaltInspector(encoder, is_inspection_allowed, self._halted.get, send)
         self._samplers = HaltedSamplers(find_prices, send)
@@ -179,12 +179,12 @@ class HaltQuestions:
         self._edit_checks[halt_point] = contextvars.copy_context(), check
 
     def begin(self, halt_point: str, is_task: bool, sampler: QuerySampler | None = None) -> None:
-        """This thread, or its task, is about to wait at a halt point.
+        """Register the halt point at which this thread, or its task, is about to wait.
 
         Args:
-            halt_point: Its id.
+            halt_point: The id of the halt point.
             is_task: Whether the task waits.
-            sampler: Asks its query again.
+            sampler: Resamples the halt point's query.
         """
         if sampler is not None:
             self._samplers.begin(halt_point, sampler)
@@ -201,14 +201,14 @@ class HaltQuestions:
             enter_pdb()
 
     def on_inspection(self, request: InspectHaltPoint | RequestSample) -> None:
-        """A person looks at a halt point, or has its query asked again."""
+        """Handle a person's request to inspect a halt point, or to resample its query."""
         if isinstance(request, RequestSample):
             self._samplers.on_request(request)
         else:
             self._inspector.inspect(request)
 
     def on_edit_check(self, request: CheckEdit) -> None:
-        """The Core asks about an edit."""
+        """Handle the Core's question whether an edit is valid."""
         found = self._edit_checks.get(request.halt_point)
         # Each edit can be taken, or it waits no more, as the Core is about to see.
         if found is None:
@@ -238,7 +238,7 @@ class MessageBatch(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class QueuedRequest:
-    """What is answered under an id."""
+    """A request to the Core that is answered under an id."""
 
     id: str
     message: GetTimeline
@@ -246,7 +246,7 @@ class QueuedRequest:
 
 @dataclass(frozen=True)
 class FlushMarker:
-    """A place in the queue that somebody waits for."""
+    """A mark in the queue whose future is done once the mark is reached."""
 
     key: str
 
@@ -260,14 +260,14 @@ class QueueEnd:
 
 @dataclass(frozen=True)
 class HaltReleased:
-    """A halt point waits no more: the next may be asked, where one is asked at a time."""
+    """A halt point no longer waits: a Core that accepts one at a time may get the next."""
 
 
 QueueItem = MessageBatch | QueuedRequest | FlushMarker | QueueEnd | HaltReleased
 
 
 def count_messages(item: QueueItem) -> int:
-    """How many messages an item is."""
+    """The number of messages in a queue item."""
     match item:
         case MessageBatch(messages=messages):
             return len(messages)
@@ -277,7 +277,7 @@ def count_messages(item: QueueItem) -> int:
 
 
 def estimate_bytes(messages: tuple[AgentMessage, ...]) -> int:
-    """What messages take, about, in bytes. What is waited for until it is written needs no more care."""
+    """The approximate bytes of messages. Messages whose writing the agent awaits need no exactness."""
     size = FRAME_BYTES * len(messages)
     last = messages[-1]
     if isinstance(last, HaltPointReached | EventBegun) and last.data is not UNSET:
@@ -291,7 +291,7 @@ def waits_for_answer(message: AgentMessage) -> bool:
 
 
 def drop_wait(message: AgentMessage) -> AgentMessage:
-    """A message whose agent goes on at once."""
+    """The message with `waits` set to False, as its agent goes on at once."""
     return replace(message, waits=False) if waits_for_answer(message) else message
 
 
@@ -299,7 +299,7 @@ def drop_wait(message: AgentMessage) -> AgentMessage:
 
 
 class ResendBuffer:
-    """One run's messages after its hello, numbered, until the Core says that it keeps them."""
+    """One run's numbered messages after its hello, until the Core acknowledges that it stored them."""
 
     def __init__(self) -> None:
         self._queue: deque[bytes | DeltaMessage] = deque()
@@ -315,7 +315,7 @@ class ResendBuffer:
 
     @property
     def acknowledged(self) -> int:
-        """The number up to which the Core said that it keeps them; 0 where it said nothing yet."""
+        """The number of the last message that the Core acknowledged; 0 where it acknowledged none."""
         return self._acknowledged
 
     @property
@@ -327,7 +327,7 @@ class ResendBuffer:
         return len(self._queue)
 
     def add(self, message: bytes | DeltaMessage) -> None:
-        """Keep the next message, whose number is `last + 1`."""
+        """Store the next message, whose number is `last + 1`."""
         if isinstance(message, DeltaMessage):
             size = message.size
             message = self._pool.share(message)
@@ -346,7 +346,7 @@ class ResendBuffer:
         )
 
     def acknowledge(self, number: int) -> None:
-        """Forget all up to a number: the Core keeps them."""
+        """Drop all messages up to a number: the Core has stored them."""
         self._acknowledged = max(self._acknowledged, min(number, self.last))
         while self._forgotten < self._acknowledged:
             message = self._queue.popleft()
@@ -360,12 +360,11 @@ class ResendBuffer:
     def next_after(
         self, written: int, window_bytes: int
     ) -> tuple[int, bytes | DeltaMessage] | None:
-        """The first message after a number that is still kept, and its own number.
+        """The first stored message after a number, and its own number.
 
         Args:
             written: The number of the last message that was written.
-            window_bytes: Bytes, joined, that may be written and not acknowledged: the Core has them
-                at hand.
+            window_bytes: Bytes, joined, that may be written and not acknowledged.
 
         Returns:
             None at the end, and where the window is full.
@@ -380,7 +379,7 @@ class ResendBuffer:
         return self._forgotten + index + 1, self._queue[index]
 
     def clear(self) -> None:
-        """Forget all: nobody will ever take them."""
+        """Drop all messages: no Core will ever accept them."""
         self._forgotten = self.last
         self._queue.clear()
         self._cumulative_bytes.clear()

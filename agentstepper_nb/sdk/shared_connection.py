@@ -38,7 +38,7 @@ log = logging.getLogger("agentstepper_nb.sdk")
 
 Item = TypeVar("Item")
 
-#: Seconds in which what nobody waits for is gathered: an agent that goes on is woken between less often.
+#: Seconds in which messages that need no answer are gathered, so that the agent is woken less often.
 _GATHER_S: Final = 0.002
 
 
@@ -50,17 +50,17 @@ class _Lost:
     processed: Future[None]
 
 
-#: What the writing thread is told: where there are messages, that the connection is gone, what to do
-#: with the protocol, or that there may be something to write; None ends it.
+#: A signal for the writing thread: an outbox with messages, the lost connection, a call on the
+#: protocol, or possible messages to write; None ends the thread.
 _Signal = Outbox | _Lost | Callable[[], None] | Literal["wake"] | None
 
 
 class SharedConnection:
-    """Runs of this process and their connection, which is found back when it is lost.
+    """Runs of this process and their connection, which is opened again when it is lost.
 
     Args:
-        endpoint: Where the Core is.
-        outbox: The first run's.
+        endpoint: The Core's endpoint.
+        outbox: The first run's outbox.
     """
 
     def __init__(self, endpoint: CoreEndpoint, outbox: Outbox) -> None:
@@ -81,7 +81,7 @@ class SharedConnection:
 
     @property
     def endpoint(self) -> CoreEndpoint:
-        """Where the Core is, or was last."""
+        """The Core's endpoint, or its last one."""
         return self._protocol.endpoint
 
     # ---- from anywhere ------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ class SharedConnection:
                 connection.socket.shutdown(socket.SHUT_RDWR)
 
     def abandon(self) -> None:
-        """In a forked child: leave the connection to the parent, without a word on it."""
+        """Leave the connection to the parent process, from a forked child, and send nothing."""
         if self._connection is not None:
             with suppress(OSError):
                 self._connection.socket.close()
@@ -170,7 +170,7 @@ class SharedConnection:
             found = self._reconnect()
 
     def _open(self, run: RunProtocol) -> tuple[CoreReached, RunProtocol] | None:
-        """Connect for the first time; what goes wrong is for whoever opens the run."""
+        """Connect for the first time; errors go to the code that opens the run."""
         try:
             with ExitStack() as stack:
                 connection = stack.enter_context(open_socket(self.endpoint))
@@ -212,7 +212,7 @@ class SharedConnection:
     # ---- finding back -------------------------------------------------------------------------------
 
     def _reconnect(self) -> tuple[CoreReached, RunProtocol] | None:
-        """Try until a Core goes on with a run; None where no run is left."""
+        """Try until a Core resumes a run; None where no run is left."""
         _drain(self._wake)
         while (run := self._wait_for_away_run()) is not None:
             with self._lock:
@@ -283,7 +283,7 @@ class SharedConnection:
                 outbox.protocol.listener.on_connection_needed()  # elsewhere
 
     def _wait_for_signals(self) -> list[_Signal]:
-        """All that is there to be done, once there is something, or a time has come."""
+        """Wait for a signal or a deadline; returns all signals that are queued then."""
         _drain(self._urgent)
         with self._lock:
             due = self._protocol.deadline() if self._protocol.runs_with_deadline else None
@@ -347,7 +347,7 @@ def _drain(queue: SimpleQueue[Item]) -> list[Item]:
 # ---- the links of this process -----------------------------------------------------------------------
 
 _links: weakref.WeakSet[SharedConnection] = weakref.WeakSet()
-#: Those that further runs may share: their connection is about to open, or open.
+#: Connections that further runs may share: each is open, or about to open.
 _open_links: dict[CoreEndpoint, SharedConnection] = {}
 #: Held while these change, for no longer. A signal's handler may open a run while it is held.
 _opening = threading.RLock()

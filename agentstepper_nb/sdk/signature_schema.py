@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-#: How `*args` and `**kwargs` are shown: each as one argument.
+#: The schemas of `*args` and `**kwargs`, each as one argument.
 _VARIADIC: Final[dict[Any, dict[str, Any]]] = {
     inspect.Parameter.VAR_POSITIONAL: {"type": "array"},
     inspect.Parameter.VAR_KEYWORD: {"type": "object"},
@@ -20,13 +20,13 @@ _VARIADIC: Final[dict[Any, dict[str, Any]]] = {
 def make_schema(function: Callable[..., Any]) -> Raw | UnsetType:
     """The schema of an object with one field for each parameter.
 
-    A parameter whose type says nothing about JSON may be anything.
+    A parameter whose type doesn't map to JSON may have any value.
 
     Args:
         function: The function, bound where it is a method.
 
     Returns:
-        The schema; UNSET where the function tells nothing of its parameters.
+        The schema; UNSET where the function has no readable parameters.
     """
     try:
         parameters = inspect.signature(function).parameters

@@ -1,4 +1,4 @@
-"""What the runs of this process are told to say of how they were started."""
+"""The start methods that runs of this process report to the Core."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ..protocol.start_methods import (
 )
 from .payload import SecretMask, escape_surrogates
 
-#: Has a `CommandStart` as JSON, from whoever starts a program as an agent.
+#: A `CommandStart` as JSON, set by the process that starts a program as an agent.
 START_VARIABLE: Final = "AGENTSTEPPER_START"
 #: The most characters of it: Linux takes 128 KiB of one variable. A longer command isn't recorded.
 _MAX_VARIABLE_CHARS: Final = 100_000
-#: Variables that every terminal and session has of its own, and no agent asks for.
+#: Variables that each terminal and session sets itself, and that no agent needs.
 _OF_SESSIONS: Final = ("SSH_", "XDG_", "DBUS_", "TERM", "LC_", "LESS", "GPG_", "AGENTSTEPPER_")
 _OF_SHELLS: Final = re.compile(
     "_|SHLVL|PWD|OLDPWD|LS_COLORS|COLORTERM|COLUMNS|LINES|DISPLAY|SHELL|HOME|PATH|USER|LOGNAME|LANG"
@@ -35,15 +35,15 @@ _OF_SHELLS: Final = re.compile(
 
 
 def make_cell_start(source: str, line: str, *, freezes: bool = False) -> CellStart | None:
-    """How a cell under `%%step` was started, with masks in the place of secrets.
+    """Describe the start of a cell under `%%step`, with masks in the place of secrets.
 
     Args:
-        source: What stands below the magic's line.
-        line: What stands behind `%%step`.
-        freezes: Whether its run is frozen.
+        source: The cell's text below the magic's line.
+        line: The magic's arguments after `%%step`.
+        freezes: Whether the cell's run is frozen.
 
     Returns:
-        None of a cell that is too long to be recorded.
+        None for a cell that is too long to be recorded.
     """
     mask = SecretMask()
     masked, line = mask.text(source), mask.text(line)
@@ -67,16 +67,16 @@ def make_command_start(
     discovers_tools: bool = False,
     freezes: bool = False,
 ) -> CommandStart:
-    """How a command was started, with masks in the place of secrets.
+    """Describe the start of a command, with masks in the place of secrets.
 
     Args:
         argv: The program and its arguments.
-        folder: Its folder; None: this process's.
-        variables: The names of variables that it may need.
-        name: What its runs are called, in place of their own names.
-        attaches: Whether its Python is attached to.
+        folder: The command's folder; None: this process's.
+        variables: The names of variables that the command may need.
+        name: The name of the command's runs, in place of their own names.
+        attaches: Whether the debugger attaches to the command's Python.
         discovers_tools: Whether plain functions halt there, too.
-        freezes: Whether its runs are frozen.
+        freezes: Whether the command's runs are frozen.
     """
     masked = [SecretMask().text(word) for word in argv]
     return CommandStart(
@@ -92,7 +92,7 @@ def make_command_start(
 
 
 def make_function_start(function: Callable[..., Any]) -> FunctionStart | None:
-    """How a call of a function was started; None where the function has no name."""
+    """Describe the start by a function's call; None where the function has no name."""
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None)
     if not (isinstance(module, str) and isinstance(name, str)) or len(module + name) > 1000:
@@ -110,11 +110,11 @@ def list_own_variables(environment: Mapping[str, str]) -> list[str]:
 
 
 def put_start(environment: Mapping[str, str], start: CommandStart) -> dict[str, str]:
-    """An environment in which a program's runs say how they were started.
+    """Make an environment in which a program's runs report how they were started.
 
     Args:
-        environment: The rest of it.
-        start: How; a command that is too long is left out.
+        environment: The other variables of the environment.
+        start: The start method; a command that is too long is left out.
     """
     text = msgspec.json.encode(start).decode()
     rest = {name: value for name, value in environment.items() if name != START_VARIABLE}
@@ -122,13 +122,13 @@ def put_start(environment: Mapping[str, str], start: CommandStart) -> dict[str, 
 
 
 def set_next_start(start: StartMethod | None) -> Callable[[], None]:
-    """Let the next run of this process say how it was started.
+    """Let the next run of this process report how it was started.
 
     Args:
-        start: How; None: it can't be said.
+        start: The start method; None: unknown.
 
     Returns:
-        Takes this back, where no run has begun meanwhile.
+        A function that undoes this call, unless a run has begun meanwhile.
     """
     _next[:] = [start]
     return _next.clear
@@ -136,10 +136,10 @@ def set_next_start(start: StartMethod | None) -> Callable[[], None]:
 
 @contextmanager
 def use_start(start: StartMethod | None) -> Iterator[None]:
-    """Let a run that this context begins inside say how it was started.
+    """Let a run that begins inside of this context report how it was started.
 
     Args:
-        start: How; None: it can't be said.
+        start: The start method; None: unknown.
     """
     token = _of_context.set([start])
     try:
@@ -149,9 +149,9 @@ def use_start(start: StartMethod | None) -> Iterator[None]:
 
 
 def take_start() -> StartMethod | None:
-    """How a run of this process that begins now was started; None where that isn't known.
+    """The start method of a run of this process that begins now; None: unknown.
 
-    The variable is taken out of the environment: what the program starts in turn was started otherwise.
+    The variable is removed from the environment: programs that the program starts have another start.
     """
     text = os.environ.pop(START_VARIABLE, None)
     if text is not None:
@@ -171,7 +171,7 @@ def _read_start(text: str) -> list[CommandStart]:
 
 
 def _is_kernel() -> bool:
-    """Whether this is a notebook's kernel: the command that started it is no agent's."""
+    """Whether this process is a notebook's kernel: the command that started it is no agent's."""
     return "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None
 
 

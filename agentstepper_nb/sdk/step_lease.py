@@ -1,4 +1,4 @@
-"""The step of a run in its agent: what the lease's target comes to, halt point by halt point."""
+"""The step of a run in its agent: follows the lease's target from halt point to halt point."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .live_scopes import LiveScopes
 
 
 class StepLease:
-    """Where a run's step halts. To be called under the lock of `outbox.HaltLease`.
+    """The target of a run's step. Call the methods under the lock of `outbox.HaltLease`.
 
     Args:
         scopes: The run's scopes that haven't ended.
@@ -27,15 +27,15 @@ class StepLease:
     def __init__(self, scopes: LiveScopes, find_open: FindOpenEvent) -> None:
         self._scopes = scopes
         self._find_open = find_open
-        #: Where the step halts; None: at each halt point.
+        #: The step's target; None: the step halts at each halt point.
         self.target: StepTarget | None = None
         self._point: str | None = None  # by which the step is known that the target is of
 
     def accept(self, leased: StepTarget | UnsetType) -> None:
-        """A lease came.
+        """Accept a lease.
 
         Args:
-            leased: Its target. Where the same step came to a later one here, that stays.
+            leased: The lease's target. If the same step has a later target here, the later target stays.
         """
         target = None if leased is UNSET else leased
         point = None if target is None else target.point
@@ -45,11 +45,11 @@ class StepLease:
             self.target, self._point = target, point
 
     def halts_at(self, message: HaltPointReached, event: SteppableEvent) -> bool:
-        """Whether the step halts at a halt point: to be called for each while there is a target.
+        """Whether the step halts at a halt point: call this for each halt point while there is a target.
 
         Args:
             message: The halt point.
-            event: Its event.
+            event: The halt point's event.
         """
         point = StepPoint(
             message.event,

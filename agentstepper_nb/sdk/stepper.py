@@ -59,9 +59,9 @@ class AgentStepper(BaseStepper):
         token: The agent token. Needed only where the Core asks for one that discovery doesn't find.
         stop_on_entry: Whether the run halts before the agent does anything. Has no effect with
             `mode="continue"`.
-        mode: How the run begins. "step": the run halts at each halt point. "continue": the run
-            halts only where a breakpoint or an approval says so.
-        on_disconnect: What to do when the Core goes away. "wait": go on to the next halt point and
+        mode: The mode that the run begins in. "step": the run halts at each halt point.
+            "continue": the run halts only where a breakpoint or an approval says so.
+        on_disconnect: The behaviour when the Core goes away. "wait": go on to the next halt point and
             wait there until the Core is back. "continue": go on without edits. "raise": every call
             raises ConnectionLostError. With "wait" and "continue" the run goes on once the Core is
             back, and none of its events is lost. A Core that speaks version 1 can't resume a run:

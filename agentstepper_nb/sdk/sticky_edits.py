@@ -1,8 +1,8 @@
-"""Edits of prompts' messages that a person made sticky: each is made again wherever the message stands.
+"""Edits of prompt messages that a person made sticky: they are repeated wherever the message occurs.
 
-An agent's own history keeps the message as it was. The table of a run says by what each such message is
-replaced; a later prompt that has the message travels with the edit already made, so that a person sees
-it, may take it back, or edit further.
+An agent's own history keeps the original message. The run's table has the replacement of each such
+message; a later prompt with the message is sent with the edit already made, so that a person sees
+the edit, and may undo it or edit further.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .json_text import dump_json
 #: The members of a prompt that hold no messages, whatever is in them.
 _OTHER_MEMBERS: Final = frozenset({"tools", "functions", "model"})
 
-#: By what a message is replaced: nothing, itself edited, or several messages.
+#: The replacement of a message: nothing, the edited message, or several messages.
 _Replacement = tuple[Any, ...]
 
 
@@ -30,21 +30,21 @@ class StickyEdits:
     """The sticky edits of one run.
 
     Attributes:
-        replacements: By what each edited message is replaced, by the message's hash.
+        replacements: The replacement of each edited message, by the message's hash.
     """
 
     def __init__(self) -> None:
         self.replacements: dict[str, _Replacement] = {}
 
     def apply(self, shown: Raw, find_problem: Callable[[Raw], str | None]) -> Raw | UnsetType:
-        """Make the edits again in a prompt.
+        """Repeat the edits in a prompt.
 
         Args:
             shown: The prompt as it is shown to a person.
-            find_problem: Why the agent can't take an edit; None where it can.
+            find_problem: Returns the reason why the agent can't apply an edit; None: it can.
 
         Returns:
-            The edited prompt; UNSET where it has no such message, or can't be edited so.
+            The edited prompt; UNSET where it has no such message, or the edits don't fit.
         """
         edited = _replace_messages(json.loads(bytes(shown)), self.replacements)
         if edited is None:
@@ -53,13 +53,13 @@ class StickyEdits:
         return made if find_problem(made) is None else UNSET
 
     def accept(self, answer: ResumeAnswer, shown: Raw, applied: Raw | UnsetType) -> ResumeAnswer:
-        """Note what a person made sticky, or no longer is.
+        """Record the edits that a person made sticky, or no longer sticky.
 
         Args:
-            answer: The halt point's, where it makes an edit sticky or one was applied. Without data it
-                leaves `applied` as it is.
+            answer: The halt point's answer, where it makes an edit sticky or an edit was applied.
+                Without data, it leaves `applied` unchanged.
             shown: The prompt as it was shown.
-            applied: The edit with which it was sent: what `apply` gave for it, and edit rules made.
+            applied: The edit that was sent with the prompt: the result of `apply`, edited by edit rules.
 
         Returns:
             The answer with the edit that is in force.
@@ -117,7 +117,7 @@ def _put(prompt: Any, name: str | None, messages: list[Any]) -> Any:
 
 
 def _compare(prompt: Any, edited: Any) -> dict[str, _Replacement]:
-    """By what each message of a prompt was replaced that was edited."""
+    """The replacement of each message of a prompt that was edited."""
     if type(prompt) is not type(edited):
         return {}
     after = dict(_list_messages(edited))

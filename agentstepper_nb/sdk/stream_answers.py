@@ -13,12 +13,12 @@ from ..llm_wire.llm_api import LlmApi, LlmRequest, recognize_events, split_into_
 
 
 class JoinedItems(NamedTuple):
-    """What the items of a stream come to.
+    """The items of a stream, joined into one answer.
 
     Attributes:
         answer: The events of an LLM API's stream as the answer that the API would have given unstreamed;
             other items as their list.
-        split_edit: Makes the items of an edited answer; raises where it can't.
+        split_edit: Makes the items of an edited answer, or raises.
     """
 
     answer: Any
@@ -26,7 +26,7 @@ class JoinedItems(NamedTuple):
 
 
 def join_items(items: list[Any]) -> JoinedItems:
-    """Join the items of a stream, as far as it was read.
+    """Join the items of a stream, up to the last item that was read.
 
     Args:
         items: The items: of an LLM API's stream as dicts, or as its client's pydantic models.
@@ -56,10 +56,10 @@ def check_list(edited: Any) -> list[Any]:
 
 
 def _read_event(item: Any) -> JsonObject:
-    """The JSON of an item.
+    """An item as JSON.
 
     Raises:
-        TypeError: It is neither a dict nor a pydantic model.
+        TypeError: The item is neither a dict nor a pydantic model.
     """
     if isinstance(item, dict):
         return item

@@ -1,4 +1,4 @@
-"""Who watches which tool calls of a run have begun, by whatever seam."""
+"""Callbacks for each tool call of a run that begins, through whatever seam."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _watchers: dict[str, OnToolBegun] = {}
 
 
 def watch_tools(run: str, on_begun: OnToolBegun) -> None:
-    """Call this for each tool invocation of a run that begins from now on, on the agent's thread."""
+    """Call `on_begun` for each tool call of a run that begins from now on, on the agent's thread."""
     _watchers[run] = on_begun
 
 
 def unwatch_tools(run: str) -> None:
-    """Watch a run's tool invocations no more."""
+    """Stop the calls for a run's tool calls."""
     _watchers.pop(run, None)
 
 
 def notify_tool_begun(run: str, name: str | None, call: Any) -> None:
-    """A tool invocation begins: tell who watches its run."""
+    """Call the callback of the run whose tool invocation begins."""
     on_begun = _watchers.get(run)
     if on_begun is not None:
         on_begun(name or "", call)

@@ -1,7 +1,7 @@
-"""What a traced call gives item by item: generators, iterators and stream objects, and how they halt.
+"""Streams that traced calls give: generators, iterators and stream objects, and how they halt.
 
-Where nothing may halt at the end of the call, its reader gets each item as it comes, and the event ends
-with the last. Otherwise the stream is read whole first, halts, and is then given item by item.
+If nothing may halt at the end of the call, the reader gets each item as it comes, and the event ends
+with the last item. Otherwise the stream is read whole first, halts, and then gives its items.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 else:  # version 1 of wrapt has no generic types
     _ObjectProxy = wrapt.ObjectProxy
 
-#: What is read in other ways too: a file, or a database's cursor, isn't read by whoever looks at it.
+#: Methods of objects that have other ways to be read, as files and database cursors: no streams.
 _OTHER_WAYS: Final = ("read", "readline", "fetchone", "fetchall")
 
 
@@ -48,17 +48,17 @@ def find_stream_kind(value: Any) -> Literal["sync", "async"] | None:
 
 
 def list_items(given: Any) -> list[Any]:
-    """The items that a person gave in place of a generator's call; what is no list is one item."""
+    """The items that a person gave in place of a generator's call; a value but a list is one item."""
     return given if isinstance(given, list) else [given]
 
 
 class DrainedStream(NamedTuple):
-    """A stream that was read whole: what its reader gets of it.
+    """A stream that was read whole, for its reader.
 
     Attributes:
         items: The items, perhaps edited.
-        error: What the stream raised after them.
-        returned: What a generator returned.
+        error: The exception that the stream raised after the items.
+        returned: The return value of a generator.
     """
 
     items: list[Any]
@@ -68,14 +68,14 @@ class DrainedStream(NamedTuple):
 
 @dataclass(eq=False)
 class StreamEvent:
-    """The event of one stream, which ends when the stream does.
+    """The event of one stream, which ends with the stream.
 
     Args:
-        flow: The flows of its run.
-        link: The link of its run.
-        kind: What it is.
+        flow: The flows of the event's run.
+        link: The link of the event's run.
+        kind: The event's kind.
         event: The event, which has begun.
-        items: What was read so far.
+        items: The items that were read so far.
     """
 
     flow: HaltFlow
@@ -125,10 +125,10 @@ class StreamEvent:
         )
 
     def finish(self, error: BaseException | None = None) -> Flow[None]:
-        """End the event with what was read, if it hasn't ended; this halts nobody.
+        """End the event with the items that were read, unless it has ended; never halts.
 
         Args:
-            error: What the stream raised.
+            error: The exception that the stream raised.
         """
         if self.event.ended:
             return
@@ -149,12 +149,12 @@ class StreamEvent:
 
 
 def read_stream(source: Any, event: StreamEvent) -> Generator[Any, Any, Any]:
-    """Give the items of a stream to its reader.
+    """Yield the items of a stream to its reader.
 
     Args:
         source: The stream; a generator's `send`, `throw` and returned value pass through where its items
             are given as they come.
-        event: Its event.
+        event: The stream's event.
     """
     if event.may_halt:
         held = run_flow(event.link, event.drain_and_halt(partial(_drain, source, event.items)))
@@ -204,11 +204,11 @@ def _read_live(source: Any, event: StreamEvent) -> Generator[Any, Any, Any]:
 
 
 class TracedStream(_ObjectProxy):
-    """A stream object whose items are the answer of an event; in all else it is that object.
+    """A stream object whose items are the answer of an event; otherwise it behaves as the original.
 
     Args:
-        source: The stream.
-        event: Its event.
+        source: The original stream.
+        event: The stream's event.
     """
 
     def __init__(self, source: Any, event: StreamEvent) -> None:
@@ -233,7 +233,7 @@ class TracedStream(_ObjectProxy):
             self._self_end()
 
     def close(self) -> Any:
-        """Close the stream; its event ends with what was read."""
+        """Close the stream; its event ends with the items that were read."""
         try:
             return self.__wrapped__.close()
         finally:
@@ -316,11 +316,11 @@ class TracedAsyncStream(_ObjectProxy):
             await self._self_end()
 
     async def close(self) -> Any:
-        """Close the stream; its event ends with what was read."""
+        """Close the stream; its event ends with the items that were read."""
         return await self._self_close("close")
 
     async def aclose(self) -> Any:
-        """As `close`, of an asynchronous generator."""
+        """The form of `close` of an asynchronous generator."""
         return await self._self_close("aclose")
 
     async def _self_close(self, name: str) -> Any:
@@ -336,12 +336,12 @@ class TracedAsyncStream(_ObjectProxy):
 
 
 def trace_stream(source: Any, kind: Literal["sync", "async"], event: StreamEvent) -> Any:
-    """Give what reads a stream in its place.
+    """Wrap a stream: the wrapper is read in the stream's place.
 
     Args:
         source: The stream.
-        kind: How it is read.
-        event: Its event, which is no part of what begins meanwhile in its reader.
+        kind: The kind of the stream.
+        event: The stream's event, which contains no events of the stream's reader.
     """
     event.event.detach()
     if inspect.isgenerator(source):

@@ -1,6 +1,6 @@
-"""How values of each type are shown as JSON, and made anew by their own type from an edit.
+"""Codecs that show values of each type as JSON, and make values of the same type from an edit.
 
-A form is chosen by `type(value)` alone: `isinstance` would ask the value's own `__class__`.
+The codec is chosen by `type(value)` alone: `isinstance` would ask the value's own `__class__`.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def _number(original: Any, edit: Any) -> Any:
 
 
 def _make_dict(original: Any, members: dict[Any, Any]) -> Any:
-    """A dict of the held one's type; what else a subclass holds is kept (a default factory, say)."""
+    """A dict of the original's type; other state of a subclass is copied (a default factory, say)."""
     if type(original) is dict:
         return members
     new = copy.copy(original)
@@ -256,10 +256,10 @@ def _make_set(original: Any, items: list[Any]) -> Any:
     return new
 
 
-#: What is the same in JSON, and edited as such.
+#: Types whose values are the same in JSON, and are edited as such.
 JSON_SCALAR_TYPES: Final = frozenset({str, int, float, bool, type(None)})
 _ENUM: Final = ScalarCodec(_show_enum, _make_enum)
-#: By base class, the first that fits.
+#: Codecs by base class; the first one that fits is used.
 _BASES: Final[tuple[tuple[type, ValueCodec], ...]] = (
     (dict, MembersCodec(_make_dict)),
     (list, ItemsCodec(_make_list)),

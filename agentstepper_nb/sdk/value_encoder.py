@@ -31,13 +31,13 @@ log = logging.getLogger("agentstepper_nb.sdk")
 MAX_VALUE_DEPTH: Final = 100
 #: Letters of a mark's text.
 _MAX_REPR_CHARS: Final = 10_000
-#: Letters of the text of what is too large.
+#: The most characters of the extract of a value that is too large.
 _MAX_EXTRACT_CHARS: Final = 1000
-#: What a value weighs beside its text, so that many small ones are too much as well.
+#: The weight of a value besides its text, so that many small values are too large as well.
 _CONTAINER_WEIGHT, _LEAF_WEIGHT = 32, 4
 #: An integer of more bits has more digits than Python writes, by default.
 _MAX_INT_BITS: Final = 14_000
-#: What is too large becomes a mark at one of these levels: an argument by itself, say.
+#: The deepest level at which a part that is too large becomes a mark: an argument by itself, say.
 _MAX_CUT_DEPTH: Final = 3
 
 _TOO_LARGE: Final = "it is too large to be shown: a message may have {} MiB"
@@ -49,16 +49,16 @@ class _TooLargeError(Exception):
 
 @dataclass(slots=True, eq=False)
 class EncodedValue:
-    """How one value was shown: what an edit of it is read by.
+    """The JSON form of one value, with the data that an edit of it is read by.
 
     Attributes:
         value: The value.
-        json: The JSON value it was shown as.
+        json: The JSON value that represents the value.
         objects_by_mark: The object that each mark stands for, by the mark's JSON text.
         set_members: The members of each set, in the order in which they were shown, by the set's id.
-        hook_results: Each value that the agent's `to_json=` turned into JSON, and what that gave, by
+        hook_results: Each value that the agent's `to_json=` turned into JSON, and the hook's result, by
             the value's id.
-        hook_failures: What `to_json=` raised, by the type of the value and of the exception.
+        hook_failures: The errors that `to_json=` raised, by the type of the value and of the exception.
     """
 
     value: Any
@@ -97,9 +97,9 @@ def encode_value(
 
     Args:
         value: Any value.
-        hooks: The agent's own, which are called before a form is looked for.
-        max_chars: What the JSON may weigh, in letters, about; what is above becomes a mark.
-        message_limit_bytes: Bytes of the largest message, which such a mark names.
+        hooks: The agent's own hooks, which are called before a codec is chosen.
+        max_chars: The approximate limit of the JSON, in characters; a larger part becomes a mark.
+        message_limit_bytes: Bytes of the largest message, which the mark names.
     """
     shown = EncodedValue(value)
     shown.json = _Encoder(shown, hooks, max_chars, message_limit_bytes).encode(value)
@@ -107,18 +107,18 @@ def encode_value(
 
 
 def encode_redacted(shown: EncodedValue, changed: Any, hooks: ValueHooks = NO_HOOKS) -> Any:
-    """Show what the agent's `redact=` made of the JSON that a value was shown as.
+    """Encode the result of the agent's `redact=` on the JSON form of a value.
 
     Args:
-        shown: How the value was shown; its marks stay marks.
-        changed: What the hook gave.
-        hooks: As for `encode_value`.
+        shown: The value's JSON form; its marks stay marks.
+        changed: The hook's result.
+        hooks: The agent's own hooks, as for `encode_value`.
     """
     return _Encoder(shown, hooks, MAX_MESSAGE_BYTES, MAX_MESSAGE_BYTES).encode(changed)
 
 
 class _Encoder:
-    """One walk through a value."""
+    """One traversal of a value."""
 
     def __init__(
         self, shown: EncodedValue, hooks: ValueHooks, max_chars: int, message_limit_bytes: int
@@ -127,7 +127,7 @@ class _Encoder:
         self._hooks = hooks
         self._remaining_weight = max_chars
         self._too_large = _TOO_LARGE.format(message_limit_bytes // 1024 // 1024)
-        self._inside: set[int] = set()  # what is around what is being shown, by id
+        self._inside: set[int] = set()  # the containers around the current value, by id
         # What was shown before, by id: the value itself, its JSON and its weight. What stands in a value
         # twice is walked once, also where that doubles at each level.
         self._encoded: dict[int, tuple[Any, Any, int]] = {}
@@ -218,7 +218,7 @@ class _Encoder:
         return self._make_opaque_mark(value, _repr(value), str(error))
 
     def _converted(self, value: Any, kind: type) -> Any:
-        """What the agent's hook makes of a value; the value itself where it isn't asked, or refuses."""
+        """The value after the agent's hook; the value itself where the hook isn't called or declines."""
         hooks = self._hooks
         if not hooks.can_encode or issubclass(kind, dict | list | tuple | str | int | float):
             return value
@@ -278,7 +278,7 @@ class _Encoder:
 
 
 def _parts(codec: ValueCodec, value: Any) -> Any:
-    """What a value consists of: a dict, a list, or a scalar."""
+    """The parts of a value: a dict, a list, or a scalar."""
     match codec:
         case FieldsCodec():
             return codec.read(value)

@@ -11,7 +11,7 @@ ToJson = Callable[[Any], Any]
 #: for it, edited.
 FromJson = Callable[[Any, Any], Any]
 
-#: Characters of what a hook's error says.
+#: The most characters of a hook's error.
 _MAX_ERROR_CHARS: Final = 500
 
 
@@ -27,8 +27,8 @@ class ValueHooks:
         from_json: Makes values from edited JSON.
 
     Attributes:
-        can_encode: Whether there is a hook that turns values into JSON.
-        can_decode: Whether there is a hook that makes values from edited JSON.
+        can_encode: Whether a hook turns values into JSON.
+        can_decode: Whether a hook makes values from edited JSON.
 
     Raises:
         TypeError: A hook can't be called.
@@ -86,7 +86,7 @@ def _describe(parameter: str, hook: Callable[..., Any], error: Exception) -> str
 
 
 def format_error(error: BaseException) -> str:
-    """What an error says, in a line; of pydantic's what it says of each field."""
+    """An error's message, in a line; for pydantic's errors, the message of each field."""
     try:
         told = error.errors()  # type: ignore[attr-defined]
         return "; ".join(

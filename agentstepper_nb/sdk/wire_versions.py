@@ -45,13 +45,13 @@ log = logging.getLogger("agentstepper_nb.sdk")
 
 
 class AnswerReceived(NamedTuple):
-    """What became of a halt point or a request: its answer, or why the Core refused it."""
+    """The outcome of a halt point or a request: the answer, or the Core's refusal."""
 
-    key: str | None  # the halt point's or request's id; None: the refused message can't be told
+    key: str | None  # the halt point's or request's id; None: the refused message is unknown
     answer: Answer | Timeline | ProtocolError
 
 
-#: What a run hears from its Core, once it was welcomed.
+#: A message that a run receives from its Core after the welcome.
 CoreReply = (
     AnswerReceived
     | MessagesAcknowledged
@@ -62,7 +62,7 @@ CoreReply = (
 )
 
 
-#: What a run hears as it was sent.
+#: Messages that the run receives unchanged.
 _PASSED_ON: Final = (
     MessagesAcknowledged,
     LeaseMessage,
@@ -75,26 +75,26 @@ _PASSED_ON: Final = (
 class WireVersion(Protocol):
     """One version of the wire. `encode` is called from one thread, `decode` from another."""
 
-    #: Whether it has a word for snapshots of the workspace.
+    #: Whether the version has a message for snapshots of the workspace.
     has_snapshots: bool
-    #: Whether a run outlives its connection: messages are numbered, and acknowledged.
+    #: Whether a run outlives its connection: messages are numbered and acknowledged.
     can_resume: bool
-    #: Bytes of the largest message that the Core takes.
+    #: The bytes of the largest message that the Core accepts.
     max_message_bytes: int
 
     def encode(
         self, message: AgentMessage, number: int, id: str | None = None
     ) -> DeltaMessage | bytes | None:
-        """Give a message's text or its pieces, or None where this version has no word for it.
+        """Encode a message as text or in pieces; None where this version has no such message.
 
         Args:
             message: The message.
-            number: Its number in the run.
-            id: What it is answered under, where it is a request.
+            number: The message's number in the run.
+            id: The id of the answer, where the message is a request.
         """
 
     def decode(self, text: str) -> CoreReply | None:
-        """Read what the Core sent; None is nothing that anybody waits for."""
+        """Decode a message of the Core; None: the run needs no such message."""
 
     def is_waiting(self, halt_point: str, last: int) -> bool:
         """Whether a halt point without an answer is among the messages up to a number."""
@@ -146,11 +146,11 @@ class WireVersion2(WireVersion):
         return self._numbers.get(halt_point, last + 1) <= last
 
     def decode(self, text: str) -> CoreReply | None:
-        """Read what the Core sent."""
+        """Decode a message of the Core."""
         return self.read(*to_agent.decode(text))
 
     def read(self, envelope: Envelope, message: Struct) -> CoreReply | None:
-        """Read what the Core sent, and was decoded."""
+        """Convert a decoded message of the Core to a reply."""
         if isinstance(message, _PASSED_ON):
             return message
         if isinstance(message, AnswerMessage):
@@ -175,9 +175,9 @@ class WireVersion2(WireVersion):
 
 
 class WireVersion1(WireVersion):
-    """AgentStepper's own wire, which has no word for hello, withdraw, snapshots and bye.
+    """The wire of version 1, AgentStepper's own, which has no hello, withdraw, snapshots and bye.
 
-    Every halt point halts there, so that one nobody waits at is only sent at the program's start.
+    Every halt point of version 1 waits, so only the program's start is sent without a waiting agent.
 
     Args:
         program: The program's name.
@@ -193,7 +193,7 @@ class WireVersion1(WireVersion):
     def encode_batch(
         self, messages: Sequence[AgentMessage], number: int
     ) -> list[DeltaMessage | bytes]:
-        """Also measure them: what version 2 sends was measured when it was packed."""
+        """Encode a batch and check its size: version 2 checks sizes before, when it packs messages."""
         texts = super().encode_batch(messages, number)
         size = max(map(len, texts), default=0)
         if size > self.max_message_bytes:
@@ -201,7 +201,7 @@ class WireVersion1(WireVersion):
         return texts
 
     def is_waiting(self, halt_point: str, last: int) -> bool:
-        """Nobody asks: a connection that is lost is the run's end."""
+        """A lost connection is the run's end, so no Core asks for halt points that wait."""
         return False
 
     def encode(self, message: AgentMessage, number: int = 0, id: str | None = None) -> bytes | None:
@@ -225,7 +225,7 @@ class WireVersion1(WireVersion):
         return None
 
     def decode(self, text: str) -> AnswerReceived | None:
-        """Read what the Core sent."""
+        """Decode a message of the Core."""
         message = v1.decode_message(text)
         if isinstance(message, v1.V1Error):
             log.warning("The Core refused a message: %s (%s)", message.message, message.code)
@@ -253,12 +253,12 @@ class WireVersion1(WireVersion):
 
 
 class HaltQueue:
-    """One halt point at a time, for a Core that knows no more: the others wait here, in their order.
+    """Sends one halt point at a time, for a Core that knows no more: the others wait in their order.
 
     Args:
-        waiting: Who waits for what.
-        release: Called, on any thread, where `next` has to be asked: a halt point waits no more, and
-            others are kept here.
+        waiting: The futures that wait for the Core.
+        release: Called, on any thread, where `next` must be called: a halt point no longer waits, and
+            others are queued here.
     """
 
     def __init__(self, waiting: PendingFutures, release: Callable[[], None]) -> None:
@@ -268,9 +268,9 @@ class HaltQueue:
         self._queue: deque[MessageBatch] = deque()
 
     def can_send(self, item: QueueItem) -> bool:
-        """Whether an item may be sent now; a batch that mayn't is kept until `next` gives it.
+        """Whether an item may be sent now; a batch that mayn't is queued until `next` returns it.
 
-        Where that is the case `next` is to be asked once: the answer may have come just before.
+        After a False, call `next` once: the answer may have come just before.
         """
         if not isinstance(item, MessageBatch):
             return True
@@ -283,12 +283,12 @@ class HaltQueue:
         return True
 
     def on_answered(self) -> None:
-        """A halt point waits no more. On any thread."""
+        """Handle that a halt point no longer waits. On any thread."""
         if self._queue:  # else the thread that writes would be woken for nothing at each answer
             self._release()
 
     def next(self) -> MessageBatch | None:
-        """The batch whose turn it is now; None while a halt point waits, or where none is kept."""
+        """The next batch to send; None while a halt point waits, or where no batch is queued."""
         if not self._queue or self._is_waiting_for_answer():
             return None
         batch = self._queue.popleft()

@@ -24,7 +24,7 @@ class WorkspaceRedirect(NamedTuple):
     notice: str = ""  # what a person must know of its files
 
     def make_variable(self) -> str:
-        """What `WORKSPACE_VARIABLE` has of it."""
+        """The value of `WORKSPACE_VARIABLE` for this redirect."""
         return json.dumps([str(self.recorded), str(self.path), self.notice])
 
 
@@ -61,13 +61,13 @@ def find_workspace_folder(folder: str | os.PathLike[str] | None) -> Path | None:
 
 
 def find_workspace_notice() -> str:
-    """What a person must know of the files of a run that begins here; "" is nothing."""
+    """The notice about the files of a run that begins here; "": no notice."""
     redirect = _find_redirect()
     return "" if redirect is None else redirect.notice
 
 
 def _find_redirect() -> WorkspaceRedirect | None:
-    """That of the calling code, or else of this process."""
+    """The redirect of the calling code, or else of this process."""
     redirect, text = _current.get(), os.environ.get(WORKSPACE_VARIABLE)
     if redirect is not None or not text:
         return redirect

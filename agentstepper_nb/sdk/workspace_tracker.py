@@ -18,10 +18,10 @@ log = logging.getLogger("agentstepper_nb.sdk")
 
 
 class WorkspaceTracker:
-    """Looks at a workspace and sends what it sees, one look after the other.
+    """Scans a workspace and sends the changes, one scan after the other.
 
-    A look and its sending are one: whatever thread or task comes first, its commit is the first on the
-    wire, and each change is in one snapshot only.
+    A scan and its sending are one step: the order of scans is the order on the wire, and each change is
+    in one snapshot only.
 
     Args:
         workspace: The workspace.
@@ -51,14 +51,14 @@ class WorkspaceTracker:
         self._workspace.close()
 
     def commit(self, link: RunLink, flow: HaltFlow, summary: str, description: str) -> bool:
-        """Commit what the agent changed since the last commit, and send it. Blocks.
+        """Commit the agent's changes since the last commit, and send the commit. Blocks.
 
         Returns:
-            Whether there was anything.
+            Whether there were changes.
 
         Raises:
             WorkspaceError: The folder is gone, or git failed.
-            ConnectionLostError: The connection is gone.
+            ConnectionLostError: The connection is lost.
         """
         with self._lock:
             made = self._workspace.commit(summary, description)
@@ -68,15 +68,15 @@ class WorkspaceTracker:
         return True
 
     def snapshot(self, link: RunLink, flow: HaltFlow, event: str) -> None:
-        """Send what changed since the last look, as the work of a tool. Blocks.
+        """Send the changes since the last scan, as the effect of a tool call. Blocks.
 
-        The agent hasn't asked for it, so that nothing of it is the agent's business: an error is told
-        to whoever watches, and a lost connection by the end of the event, which comes next.
+        The agent didn't request the snapshot, so an error is shown to people who watch the run, and the
+        event's end reports a lost connection.
 
         Args:
-            link: Where to send it.
-            flow: The run's.
-            event: The tool's event.
+            link: The run's link.
+            flow: The run's flows.
+            event: The tool call's event.
         """
         with self._lock, suppress(ConnectionLostError):
             try:

@@ -13,5 +13,5 @@ __all__ = ["AgentStepperExtension"]
 
 
 def _jupyter_server_extension_points() -> list[dict[str, object]]:
-    """Tell the Jupyter server what to load."""
+    """Name the extension for the Jupyter server."""
     return [{"module": __name__, "app": AgentStepperExtension}]

@@ -1,4 +1,4 @@
-"""How agents find this server: the environment of its kernels, and a file for everyone else."""
+"""Lets agents find this server: by the environment of its kernels, and by a file for other programs."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def _host(ip: str) -> str:
 
 @contextmanager
 def announce_server(server: ServerApp, url: str, token: str, data_dir: Path) -> Iterator[Path]:
-    """Let agents, and workers, find the Core at `url` for as long as this context is open.
+    """Let agents and workers find the Core at `url` while this context is open.
 
-    The agent token alone is put into the environment, which every agent inherits.
+    Only the agent token is put into the environment, which every agent inherits.
 
     Args:
         server: The server.
-        url: Where agents connect.
+        url: The Core's address for agents.
         token: The agent token.
-        data_dir: The folder that keeps the tokens.
+        data_dir: The folder that stores the tokens.
     """
     file = discover.write_core_info(
         url=url,
@@ -66,7 +66,7 @@ def announce_server(server: ServerApp, url: str, token: str, data_dir: Path) -> 
 
 
 def _set_environment(variables: Mapping[str, str | None]) -> None:
-    """Set variables of the environment; those without a value are taken out."""
+    """Set environment variables; variables with the value None are removed."""
     for name, value in variables.items():
         if value is None:
             os.environ.pop(name, None)

@@ -233,7 +233,7 @@ class AgentStepperExtension(ExtensionApp):
 
     @cached_property
     def _folder_and_lock(self) -> tuple[Path, folder_lock.FolderLock]:
-        """The folder, or the next one that is free where another server has it, and its lock.
+        """The data folder and its lock; if another server has locked it, the next free folder.
 
         Taken at the first use.
         """

@@ -59,24 +59,24 @@ class AppHandler(JupyterHandler):
     auth_resource = AUTH_RESOURCE
 
     def initialize(self, static_url: str, static_folder: Path) -> None:
-        """Take what the extension made; tornado calls this for each request.
+        """Store the extension's settings; tornado calls this for each request.
 
         Args:
-            static_url: Where the built files are served.
-            static_folder: Where they lie.
+            static_url: The URL of the built files.
+            static_folder: The folder of the built files.
         """
         self._static_url = static_url
         self._static_folder = static_folder
 
     @property
     def content_security_policy(self) -> str:
-        """Who may frame this page is Jupyter's to say; the rest is ours."""
+        """Jupyter's policy, which decides who may frame this page, and this extension's own."""
         return f"{super().content_security_policy}; {CONTENT_SECURITY_POLICY}"
 
     @authenticated
     @authorized
     def get(self) -> None:
-        """Answer with the page, or with what to do where the view isn't built."""
+        """Answer with the page, or with instructions if the view isn't built."""
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Cache-Control", "no-store")
         self.finish(_PAGE.substitute(body=self._body()))

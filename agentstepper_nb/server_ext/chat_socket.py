@@ -12,34 +12,34 @@ from ..hub.chat_registry import ChatRegistry
 from .json_errors import convert_hub_error, make_error
 from .sockets import PING_TIMEOUT_MS, CoreSocketHandler, TornadoConnection
 
-#: What a handshake is answered with, where it isn't what the code is answered with elsewhere.
+#: The HTTP status of a handshake for codes whose status differs from that of other requests.
 _STATUS: Final = {"invalid_token": 401, "unknown_service": 404}
 
 
 class ChatSocketHandler(CoreSocketHandler):
-    """Programs come with a token that the chat's own process checks.
+    """The socket of programs with a chat token, which the chat's own process checks.
 
     Args of `initialize`:
-        chats: The Core's.
+        chats: The Core's chats.
     """
 
     def initialize(self, hub: Hub, max_message_bytes: int, chats: ChatRegistry) -> None:  # type: ignore[override]
-        """Take what the extension made; tornado calls this for each request."""
+        """Store the extension's settings; tornado calls this for each request."""
         super().initialize(hub, max_message_bytes)
         self._chats = chats
 
     @property
     def ping_timeout(self) -> int:
-        """How long a silent one is believed in, in milliseconds."""
+        """Milliseconds without a pong after which the connection is closed."""
         return PING_TIMEOUT_MS
 
     async def prepare(self, *, _redirect_to_login: bool = False) -> None:
-        """Ask no identity provider: a chat's token is none of its business."""
+        """Skip the identity provider: it must not get a chat token."""
         self.skip_login()
 
     @allow_unauthenticated
     async def get(self, chat: str, *args: Any, **kwargs: Any) -> None:
-        """Ask the chat's process about the caller, then shake hands."""
+        """Ask the chat's process whether it admits the caller, then complete the handshake."""
         if "Origin" in self.request.headers:
             raise make_error(
                 403,

@@ -22,7 +22,7 @@ from .run_handlers import RestHandler, convert_hub_errors
 
 Value = TypeVar("Value")
 
-#: Beside Jupyter's login, where a session is asked for that no sandbox confines.
+#: The header that must accompany Jupyter's login to request a session without a sandbox.
 CONTROL_HEADER: Final = "X-AgentStepper-Control-Token"
 
 
@@ -39,16 +39,16 @@ class CodingHandler(RestHandler):
         control_token: str,
         data_dir: Path,
     ) -> None:
-        """Take what the extension made; tornado calls this for each request.
+        """Store the extension's settings; tornado calls this for each request.
 
         Args:
             hub: The Core's Hub.
-            max_message_bytes: The largest body taken, in bytes.
+            max_message_bytes: The largest accepted body, in bytes.
             workers: The Core's workers.
             roots: The folders that workspaces may lie in.
-            policy: What a request may set.
+            policy: The limits of requests' settings.
             control_token: The control token.
-            data_dir: The folder that keeps the sessions.
+            data_dir: The folder that stores the sessions.
         """
         super().initialize(hub, max_message_bytes)
         self.workers = workers
@@ -58,7 +58,7 @@ class CodingHandler(RestHandler):
         self._data_dir = data_dir
 
     async def call_service(self, method: str, params: Struct | None, kind: type[Value]) -> Value:
-        """Ask the coding service."""
+        """Call the coding service."""
         with convert_hub_errors():
             return await self.workers.call(wire.SERVICE, method, params, kind)
 
@@ -81,7 +81,7 @@ class CodingHandler(RestHandler):
         return replace(how, workspace_path=str(workspace), **settings)
 
     def is_allowed(self, session: wire.CodingSessionInfo) -> bool:
-        """Whether a session that is kept may be seen: it works in a folder that is allowed."""
+        """Whether a session may be seen: it is open, or its workspace lies in an allowed folder."""
         return session.state == "open" or self._roots.has(session.workspace_path)
 
     def _has_control(self) -> bool:
@@ -106,7 +106,7 @@ class CodingSessionsHandler(CodingHandler):
     @authenticated
     @authorized
     async def get(self) -> None:
-        """List the sessions that are open, and those that are kept in folders that are allowed."""
+        """List the open sessions, and the stored sessions of allowed folders."""
         params = wire.ListCodingSessions(
             state=self.read_parameter("state", wire.CodingSessionFilter, "all"),
             limit=self.read_parameter("limit", wire.Limit, 100),
@@ -143,7 +143,7 @@ class CodingSessionHandler(CodingHandler):
     @authenticated
     @authorized
     async def get(self, session: str) -> None:
-        """Show a session and its newest messages, open or kept."""
+        """Show a session, open or stored, and its newest messages."""
         messages = self.read_parameter("messages", wire.Limit, 100)
         params = wire.GetCodingSession(session=session, messages=messages)
         shown = await self.call_service("show", params, wire.CodingSessionDetail)
@@ -208,7 +208,7 @@ class CodingCancelHandler(CodingHandler):
     @authenticated
     @require_control
     async def post(self, session: str) -> None:
-        """Break off what the session is answering, where it is."""
+        """Cancel the answer in progress at its present point."""
         await self.call_and_finish("cancel", wire.CodingSessionRequest(session=session), 204)
 
 
@@ -231,11 +231,11 @@ class CodingStreamHandler(EventStreamHandler, CodingHandler):
 def make_coding_routes(
     sessions: dict[str, Any], api: str = r"/agentstepper/api/coding/sessions"
 ) -> list[tuple[str, type[CodingHandler], dict[str, Any]]]:
-    """The handlers by their paths.
+    """Make the list of handlers by their paths.
 
     Args:
-        sessions: What each is initialized with.
-        api: Where they lie.
+        sessions: The settings of each handler.
+        api: The base path.
     """
     one = api + r"/([^/]+)"
     return [

@@ -1,4 +1,4 @@
-"""Server-sent events: one long answer, an event at a time, no faster than its reader takes them."""
+"""Server-sent events: one long response, no faster than its reader accepts events."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tornado.web import RequestHandler
 from ..errors import CommandError
 from ..protocol.coding_api import CodingTurnFailed, NumberedCodingEvent, ServerEvent
 
-#: Seconds without an event after which a comment says that all is well.
+#: Seconds without an event after which a comment is sent to keep the connection alive.
 HEARTBEAT_S: Final = 15.0
-#: Seconds that a reader may take none of what waits for it, before it is let go; it can come back.
+#: Seconds for which a reader may accept no data before it is disconnected; it can reconnect.
 STALL_TIMEOUT_S: Final = 60.0
-#: Milliseconds that a client is asked to wait before it comes back.
+#: Milliseconds that a client is asked to wait before it reconnects.
 _RETRY_MS: Final = 1000
 
 _HEARTBEAT: Final = b": all is well\n\n"
@@ -26,7 +26,7 @@ _HEARTBEAT: Final = b": all is well\n\n"
 class EventStreamHandler(RequestHandler):
     """A handler that answers with events."""
 
-    #: As the constants say; tests have less time.
+    #: The constants' values; tests use less time.
     heartbeat_s = HEARTBEAT_S
     stall_timeout_s = STALL_TIMEOUT_S
 
@@ -39,13 +39,13 @@ class EventStreamHandler(RequestHandler):
         super().on_connection_close()
 
     async def send_events(self, events: AsyncGenerator[NumberedCodingEvent, None]) -> None:
-        """Answer with events until there are no more, or the client is gone.
+        """Answer with events until there are no more, or the client has disconnected.
 
         Args:
             events: The events; closed in the end.
 
         Raises:
-            CommandError: What the first of them raised: nothing is sent then.
+            CommandError: The error of the first event: then nothing is sent.
         """
         self._disconnected = asyncio.Event()
         disconnected = asyncio.create_task(self._disconnected.wait())
@@ -83,7 +83,7 @@ class EventStreamHandler(RequestHandler):
         self.write(f"retry: {_RETRY_MS}\n\n")
 
     async def _write_and_flush(self, data: bytes, disconnected: asyncio.Task[Any]) -> bool:
-        """Send, and wait until the client takes it; False where it is gone, or is let go."""
+        """Send data, and wait until the client accepts it; False if the client is disconnected."""
         if disconnected.done() or not data:
             return not disconnected.done()
         self.write(data)
@@ -102,10 +102,10 @@ class EventStreamHandler(RequestHandler):
 
 
 def _encode_next(next_event: asyncio.Future[NumberedCodingEvent]) -> bytes:
-    """The next event as it is sent; why there is none is the last one.
+    """Encode the next event; an error becomes the last event.
 
     Raises:
-        StopAsyncIteration: There are no more.
+        StopAsyncIteration: There are no more events.
     """
     try:
         return encode_event(next_event.result())
@@ -114,9 +114,9 @@ def _encode_next(next_event: asyncio.Future[NumberedCodingEvent]) -> bytes:
 
 
 def encode_event(item: NumberedCodingEvent) -> bytes:
-    """An event as SSE writes it: a line a field, and an empty one.
+    """Encode an event for SSE: one line per field, and an empty line.
 
-    One without an event has its id alone: by that a client knows where it stands, and fires nothing.
+    An item without an event has only its id: the client stores its position, and dispatches nothing.
     """
     return _lines(item.id, item.event)
 
@@ -134,6 +134,6 @@ def _lines(id: str | None, event: ServerEvent | None) -> bytes:
 
 
 def _ignore_result(done: asyncio.Future[Any]) -> None:
-    """The client is let go: what its last write ended with is of no interest."""
+    """Ignore the result of the last write to a client that was disconnected."""
     if not done.cancelled():
         done.exception()

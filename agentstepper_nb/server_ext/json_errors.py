@@ -17,7 +17,7 @@ from ..hub.error_replies import make_error_reply as refused
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-#: The resource that Jupyter's authorizer is asked about.
+#: The resource name for Jupyter's authorizer.
 AUTH_RESOURCE = "agentstepper"
 
 #: The HTTP status of each code that the Hub may raise; the others are 400.
@@ -65,8 +65,8 @@ class JsonHTTPError(HTTPError):
     Args:
         status: The HTTP status.
         code: The code.
-        message: What is wrong and what to do, for a person.
-        field: The field or parameter that it is about.
+        message: The error and its remedy, for a person.
+        field: The field or parameter that the error concerns.
         retry_after_s: Seconds after which the request may be sent again.
     """
 
@@ -89,7 +89,7 @@ class JsonHTTPError(HTTPError):
 
 
 def require_control(method: Method) -> Method:
-    """Let in whom the authorizer lets execute: the right that the view's socket asks for, too."""
+    """Decorate a method to require the right "execute", as the view's socket does for control."""
     return cast(Method, authorized(action="execute")(method))
 
 
@@ -108,10 +108,10 @@ def convert_hub_error(error: CommandError | ProtocolError | DamagedRunError) -> 
 
 
 class JsonErrorHandler(JupyterHandler):
-    """A handler whose errors are JSON, whoever raises them."""
+    """A handler whose errors are JSON, whatever raises them."""
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Answer with a code and a text for a person."""
+        """Answer with an error code and a message for a person."""
         error = kwargs.get("exc_info", (None, None, None))[1]
         if isinstance(error, JsonHTTPError):
             answer = {"code": error.code, "message": error.message}

@@ -1,4 +1,4 @@
-"""How a socket is closed over a message that is too large: so that the peer hears why."""
+"""Closes a socket over a too large message, so that the peer receives the reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tornado.websocket import WebSocketProtocol13
 
 CLOSE_TOO_LARGE: Final = 1009
 
-#: Seconds without a byte after which the peer has stopped sending; tornado gives it 5 in all.
+#: Seconds without a byte after which the peer has stopped sending; tornado waits 5 in all.
 _QUIET_S: Final = 0.5
 #: Seconds after which a peer that never stops is hung up on all the same.
 _DRAIN_TIMEOUT_S: Final = 60.0
@@ -17,17 +17,17 @@ _CHUNK_BYTES: Final = 1024 * 1024
 
 
 class OversizeProtocol(WebSocketProtocol13):
-    """Says the limit, and reads past the message before it hangs up.
+    """Sends the size limit as the reason, and reads the rest of the message before it disconnects.
 
-    tornado hangs up at once: the rest of the message then meets a closed socket, the system resets the
-    connection, and the close frame is lost with it.
+    tornado disconnects at once: the rest of the message then meets a closed socket, the system resets
+    the connection, and the close frame is lost with it.
     """
 
     _is_refusing = False  # between the close frame and the end of the reading
     _is_draining = False
 
     def close(self, code: int | None = None, reason: str | None = None) -> None:
-        """Close; over too large a message with the limit in words."""
+        """Close the connection; over a too large message with the limit as the reason."""
         if code == CLOSE_TOO_LARGE:
             self._is_refusing = True
             reason = f"message exceeds limit of {self.params.max_message_size} bytes"

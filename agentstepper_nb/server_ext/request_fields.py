@@ -1,4 +1,4 @@
-"""A request's query and body as one struct, with the field named where it has another form."""
+"""Converts a request's query and body to one struct; errors name the invalid field."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class NoParameters(msgspec.Struct, frozen=True):
 def decode_query(
     query: Mapping[str, list[str]], struct_type: type[StructT], path_fields: Mapping[str, str]
 ) -> StructT:
-    """A query as a struct: its parameters are the struct's fields, but those that the path has.
+    """Convert a query to a struct: its parameters are the struct's fields, except those in the path.
 
     Args:
         query: The values of each parameter, as they were sent.
         struct_type: The struct.
-        path_fields: The fields that stand in the path.
+        path_fields: The fields in the path.
 
     Raises:
-        Refusal: 400: there is no such parameter, it came twice, or it has another form.
+        Refusal: 400: there is no such parameter, it occurs twice, or it has another form.
     """
     kinds = _kinds(struct_type)
     parameters = {
@@ -48,15 +48,15 @@ def decode_query(
 
 
 def decode_body(body: bytes, struct_type: type[StructT], path_fields: Mapping[str, str]) -> StructT:
-    """A body of JSON as a struct.
+    """Convert a JSON body to a struct.
 
     Args:
         body: The body.
         struct_type: The struct.
-        path_fields: The fields that stand in the path.
+        path_fields: The fields in the path.
 
     Raises:
-        Refusal: 400: it isn't JSON, or a field of it has another form.
+        Refusal: 400: the body isn't JSON, or one of its fields has another form.
     """
     try:
         fields = msgspec.json.decode(body, type=dict[str, Any])
@@ -69,7 +69,7 @@ def decode_body(body: bytes, struct_type: type[StructT], path_fields: Mapping[st
 
 
 def make_field_error(message: str, field: str | None = None) -> JsonHTTPError:
-    """An error to raise where a field has another form than it should."""
+    """Make the error of an invalid field."""
     return make_error(400, "invalid_message", message, field)
 
 
@@ -94,7 +94,7 @@ def _refuse_unknown(
 
 
 def _value(name: str, values: list[str], kind: Any) -> Any:
-    """What the values of a parameter say: one, unless its field takes several."""
+    """Convert the values of a parameter: to one value, unless its field is a list."""
     several = get_origin(kind) is tuple
     if len(values) > 1 and not several:
         raise make_field_error(
@@ -117,7 +117,7 @@ def _converted(
 
 @cache
 def _kinds(struct_type: type[msgspec.Struct]) -> dict[str, Any]:
-    """What each field of a struct takes, besides None, which no text in a query means."""
+    """Map a struct's fields to their types without None, which no query text means."""
     return {
         field.encode_name: _without_none(field.type)
         for field in msgspec.structs.fields(struct_type)

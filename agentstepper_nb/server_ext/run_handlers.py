@@ -1,4 +1,4 @@
-"""`/agentstepper/api/runs…`: the list of runs, and what one can do with a whole run."""
+"""`/agentstepper/api/runs…`: the list of runs, and operations on a whole run."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from .json_errors import (
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 
-#: What every system and every HTTP client takes in a file's name.
+#: The characters that every system and every HTTP client accepts in a file's name.
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_. ")
 _MAX_NAME_CHARS = 100
-#: Hits that a search gives unless told otherwise.
+#: Hits of a search by default.
 _DEFAULT_MAX_HITS = 100
-#: Runs that a list gives at most, and unless told otherwise: all that a person is likely to have.
+#: Runs in a list at most, and by default: more than a person is likely to have.
 _MAX_RUNS = 10_000
 RunCount = Annotated[int, msgspec.Meta(ge=1, le=_MAX_RUNS)]
 
 
 class RunPatch(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of `PATCH runs/ID`: what is left out stays."""
+    """The body of `PATCH runs/ID`: omitted fields don't change."""
 
     name: str | msgspec.UnsetType = msgspec.UNSET
     tags: Tags | msgspec.UnsetType = msgspec.UNSET
@@ -58,17 +58,17 @@ class RunFileBody(msgspec.Struct, frozen=True, kw_only=True):
 class RestHandler(JsonErrorHandler, APIHandler):
     """The base class of the run handlers.
 
-    Who may execute may control: one right for the sockets and for here.
+    Users with the right "execute" may control: the same right as for the sockets.
     """
 
     auth_resource = AUTH_RESOURCE
 
     def initialize(self, hub: Hub, max_message_bytes: int) -> None:
-        """Take what the extension made; tornado calls this for each request.
+        """Store the extension's settings; tornado calls this for each request.
 
         Args:
             hub: The Core's Hub.
-            max_message_bytes: The largest body taken, in bytes.
+            max_message_bytes: The largest accepted body, in bytes.
         """
         self.hub = hub
         self._max_message_bytes = max_message_bytes
@@ -129,7 +129,7 @@ class RunHandler(RestHandler):
     @authenticated
     @authorized
     async def get(self, run: str) -> None:
-        """Give the run's header, its timeline and its commits, without contents."""
+        """Return the run's header, its timeline and its commits, without contents."""
         with convert_hub_errors():
             whole = await read_whole_run(self.hub, ReadRun(run=run))
         self.send_json(whole)
@@ -137,7 +137,7 @@ class RunHandler(RestHandler):
     @authenticated
     @require_control
     async def patch(self, run: str) -> None:
-        """Give the run another name, or other tags."""
+        """Change the run's name or tags."""
         changes = self.decode_body(RunPatch)
         if changes == RunPatch():
             raise make_error(
@@ -171,7 +171,9 @@ class RunRowsHandler(RestHandler):
     @authenticated
     @authorized
     async def get(self, run: str) -> None:
-        """Give the rows `first` to `last` without contents, or as many around the one of id `around`."""
+        """Return the rows `first` to `last` without contents, or as many around the row with id
+        `around`.
+        """
         first = self.read_parameter("first", Count, 1)
         last = self.read_parameter("last", Count, first + pagination.PAGE_ROWS - 1)
         around = self.get_query_argument("around", None)
@@ -188,7 +190,7 @@ class RunExportHandler(RestHandler):
     @authenticated
     @authorized
     async def get(self, run: str) -> None:
-        """Give the run as a file to keep: `.run`, or with `?format=archive` all there is."""
+        """Return the run as a file: `.run`, or the complete run with `?format=archive`."""
         format = self.read_parameter("format", Format, "run")
         with convert_hub_errors():
             name, data = await self.hub.export(run, format)
@@ -205,7 +207,7 @@ class RunImportHandler(RestHandler):
     @authenticated
     @require_control
     async def post(self) -> None:
-        """Take a run's file in, of either form, as the body or as JSON."""
+        """Import a run's file of either format, sent as the body or within JSON."""
         data = self._read_file()
         self._import = asyncio.ensure_future(self.hub.import_run(data))
         try:
@@ -216,7 +218,7 @@ class RunImportHandler(RestHandler):
         self.send_json(run, status=201)
 
     def on_connection_close(self) -> None:
-        """Nobody waits for the run any more."""
+        """Cancel the import: the client has disconnected."""
         if self._import is not None:
             self._import.cancel()
         super().on_connection_close()
@@ -244,7 +246,7 @@ class SearchHandler(RestHandler):
 
 @contextmanager
 def convert_hub_errors() -> Iterator[None]:
-    """Turn what the Hub raises into HTTP's form."""
+    """Convert the Hub's errors to HTTP errors."""
     try:
         yield
     except (CommandError, ProtocolError, DamagedRunError) as error:

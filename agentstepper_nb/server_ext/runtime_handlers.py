@@ -33,24 +33,24 @@ class RuntimeHandler(RestHandler):
     def initialize(  # type: ignore[override]
         self, hub: Hub, max_message_bytes: int, runtime: Runtime
     ) -> None:
-        """Take what the extension made; tornado calls this for each request.
+        """Store the extension's settings; tornado calls this for each request.
 
         Args:
             hub: The Core's Hub.
-            max_message_bytes: The largest body taken, in bytes.
-            runtime: The Core's agents.
+            max_message_bytes: The largest accepted body, in bytes.
+            runtime: The Core's runtime of background agents.
         """
         super().initialize(hub, max_message_bytes)
         self.runtime = runtime
 
     def read_query(self, struct_type: type[StructT], **path_fields: str) -> StructT:
-        """The request's query as a struct, with what stands in the path."""
+        """Convert the request's query, and the fields in the path, to a struct."""
         names = self.request.query_arguments
         query = {name: self.get_query_arguments(name, strip=False) for name in names}
         return decode_query(query, struct_type, path_fields)
 
     def read_json_body(self, struct_type: type[StructT], **path_fields: str) -> StructT:
-        """The request's body as a struct, with what stands in the path."""
+        """Convert the request's body, and the fields in the path, to a struct."""
         return decode_body(self.read_body(), struct_type, path_fields)
 
 
@@ -99,7 +99,7 @@ class AgentStatusHandler(RuntimeHandler):
     @authenticated
     @authorized
     async def get(self) -> None:
-        """Say how many workers there are, how much is open, and what waits for what no worker has."""
+        """Report the number of workers, the open work, and the sessions that no worker fits."""
         self.read_query(NoParameters)
         with convert_runtime_errors():
             status = await self.runtime.status()
@@ -134,7 +134,7 @@ class ActionsHandler(RuntimeHandler):
     @authenticated
     @require_control
     async def post(self) -> None:
-        """Enqueue an action; one that was known is answered as it stands, with 200."""
+        """Enqueue an action; a known action is returned unchanged, with status 200."""
         action = self.read_json_body(wire.NewAction)
         with convert_runtime_errors():
             acted = await self.runtime.act(action)
@@ -147,7 +147,7 @@ class ActionHandler(RuntimeHandler):
     @authenticated
     @authorized
     async def get(self, action: str) -> None:
-        """Give an action, and how far it is."""
+        """Return an action and its status."""
         self.read_query(NoParameters)
         with convert_runtime_errors():
             found = await self.runtime.actions(queries.ActionQuery(id=action))
@@ -160,7 +160,7 @@ class RetryActionHandler(RuntimeHandler):
     @authenticated
     @require_control
     async def post(self, action: str) -> None:
-        """Enqueue a failed action's payload again; the new action comes first."""
+        """Enqueue a failed action's payload again; the new action is first in the answer."""
         with convert_runtime_errors():
             retried = await self.runtime.retry_action(wire.RetryFailedAction(id=action))
         self.send_json(retried, status=201)
@@ -172,7 +172,7 @@ class DiscardActionHandler(RuntimeHandler):
     @authenticated
     @require_control
     async def post(self, action: str) -> None:
-        """Take a failed action from the dead letters."""
+        """Discard a failed action from the dead letters."""
         with convert_runtime_errors():
             discarded = await self.runtime.discard_action(queries.DiscardAction(id=action))
         self.send_json(discarded)
@@ -184,7 +184,7 @@ class RetrySessionHandler(RuntimeHandler):
     @authenticated
     @require_control
     async def post(self, session: str) -> None:
-        """Let a session that ended as an error go on with the step that failed."""
+        """Resume a session that ended with an error, at the step that failed."""
         with convert_runtime_errors():
             state = await self.runtime.retry(wire.RetryAgentSession(session_id=session))
         self.send_json(state)
@@ -205,7 +205,7 @@ class ConversationsHandler(RuntimeHandler):
     @authenticated
     @require_control
     async def post(self) -> None:
-        """Begin a conversation; one of an id that is known is answered as it stands."""
+        """Create a conversation; a conversation with a known id is returned unchanged."""
         new = self.read_json_body(wire.NewConversation)
         with convert_runtime_errors():
             conversation = await self.runtime.create_conversation(new)
@@ -218,7 +218,7 @@ class ConversationHandler(RuntimeHandler):
     @authenticated
     @authorized
     async def get(self, conversation: str) -> None:
-        """Give a conversation, without what was said in it."""
+        """Return a conversation, without its messages."""
         self.read_query(NoParameters)
         query = queries.ConversationQuery(conversation_id=conversation)
         with convert_runtime_errors():
@@ -228,7 +228,7 @@ class ConversationHandler(RuntimeHandler):
     @authenticated
     @require_control
     async def patch(self, conversation: str) -> None:
-        """Close a conversation, or open it again, or give it another title or other tags."""
+        """Close or reopen a conversation, or change its title or tags."""
         changes = self.read_json_body(wire.SetConversation, conversation_id=conversation)
         if changes == wire.SetConversation(conversation_id=conversation):
             raise make_field_error(
@@ -245,7 +245,7 @@ class ParticipantsHandler(RuntimeHandler):
     @authenticated
     @authorized
     async def get(self, conversation: str) -> None:
-        """List who takes part or did, in the order in which they joined."""
+        """List present and former participants, in the order in which they joined."""
         query = self.read_query(queries.ParticipantQuery, conversation_id=conversation)
         with convert_runtime_errors():
             participants = await self.runtime.participants(query)
@@ -254,7 +254,7 @@ class ParticipantsHandler(RuntimeHandler):
     @authenticated
     @require_control
     async def post(self, conversation: str) -> None:
-        """Add a user or a session; who is there already is answered as it stands."""
+        """Add a user or a session; an existing participant is returned unchanged."""
         new = self.read_json_body(wire.NewParticipant, conversation_id=conversation)
         with convert_runtime_errors():
             participant = await self.runtime.join(new)
@@ -267,7 +267,7 @@ class ParticipantHandler(RuntimeHandler):
     @authenticated
     @require_control
     async def delete(self, conversation: str, participant: str) -> None:
-        """Leave; who has left is answered with the time when that was."""
+        """Remove a participant; one that has left is returned with the time of leaving."""
         with convert_runtime_errors():
             left = await self.runtime.leave(
                 wire.LeaveConversation(conversation_id=conversation, participant_id=participant)
@@ -281,7 +281,7 @@ class MessagesHandler(RuntimeHandler):
     @authenticated
     @authorized
     async def get(self, conversation: str) -> None:
-        """List what was said, the oldest first."""
+        """List the messages, the oldest first."""
         query = self.read_query(queries.MessageQuery, conversation_id=conversation)
         with convert_runtime_errors():
             messages = await self.runtime.messages(query)
@@ -290,7 +290,7 @@ class MessagesHandler(RuntimeHandler):
     @authenticated
     @require_control
     async def post(self, conversation: str) -> None:
-        """Post as a user: the sessions that take part are told."""
+        """Post a user's message, which is sent to the participating sessions."""
         new = self.read_json_body(wire.NewMessage, conversation_id=conversation)
         with convert_runtime_errors():
             message = await self.runtime.say(new)
@@ -303,7 +303,7 @@ class CursorHandler(RuntimeHandler):
     @authenticated
     @authorized
     async def get(self, conversation: str) -> None:
-        """Give the cursor of a session; null where it has read nothing."""
+        """Return a session's read cursor; null if it has read nothing."""
         query = self.read_query(queries.CursorQuery, conversation_id=conversation)
         with convert_runtime_errors():
             cursor = await self.runtime.cursor(query)
@@ -325,17 +325,17 @@ class MetricsHandler(JsonErrorHandler, APIHandler):
     auth_resource = AUTH_RESOURCE
 
     def initialize(self, metrics: RuntimeMetrics) -> None:
-        """Take what the extension made.
+        """Store the extension's settings.
 
         Args:
-            metrics: The Core's figures.
+            metrics: The Core's metrics.
         """
         self.metrics = metrics
 
     @authenticated
     @authorized
     async def get(self) -> None:
-        """Give the figures, as Prometheus reads them."""
+        """Return the metrics in Prometheus's format."""
         figures = await self.metrics.render()
         self.finish(figures, set_content_type=self.metrics.content_type)
 
@@ -343,11 +343,11 @@ class MetricsHandler(JsonErrorHandler, APIHandler):
 def make_runtime_routes(
     settings: dict[str, Any], api: str = r"/agentstepper/api"
 ) -> list[tuple[str, type[RuntimeHandler], dict[str, Any]]]:
-    """The handlers by their paths.
+    """Make the list of handlers by their paths.
 
     Args:
-        settings: What each is initialized with.
-        api: Where they lie.
+        settings: The settings of each handler.
+        api: The base path.
     """
     one = api + r"/conversations/([^/]+)"
     return [
@@ -372,7 +372,7 @@ def make_runtime_routes(
 
 @contextmanager
 def convert_runtime_errors() -> Iterator[None]:
-    """Turn what the runtime raises into HTTP's form."""
+    """Convert the runtime's errors to HTTP errors."""
     try:
         with convert_hub_errors():
             yield

@@ -1,4 +1,4 @@
-"""`/agentstepper/runtime`: who watches and controls background agents, by login or token."""
+"""`/agentstepper/runtime`: the socket that watches and controls background agents, by login or token."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ _REFUSAL_MESSAGE = (
 
 
 class RuntimeSocketHandler(LoginSocketHandler):
-    """Views come with a login, whose rights the authorizer tells; programs with the control token.
+    """The socket of views with a login, whose rights the authorizer decides, and of programs with a
+    token.
 
     Args of `initialize`:
-        token: The agents', which is refused before anybody is asked whose it is.
-        control_token: The programs'.
-        host: The Core's.
+        token: The agent token, which is refused before the identity provider is asked.
+        control_token: The control token, for programs.
+        host: The Core's background agents.
     """
 
     def initialize(  # type: ignore[override]
         self, hub: Hub, max_message_bytes: int, token: str, control_token: str, host: RuntimeHost
     ) -> None:
-        """Take what the extension made; tornado calls this for each request."""
+        """Store the extension's settings; tornado calls this for each request."""
         super().initialize(hub, max_message_bytes)
         self._token = token
         self._control_token = control_token
@@ -39,11 +40,11 @@ class RuntimeSocketHandler(LoginSocketHandler):
 
     @property
     def ping_timeout(self) -> int:
-        """How long a silent one is believed in, in milliseconds."""
+        """Milliseconds without a pong after which the connection is closed."""
         return PING_TIMEOUT_MS if self._is_program else int(super().ping_timeout)
 
     async def prepare(self, *, _redirect_to_login: bool = False) -> None:
-        """Ask no identity provider about a program: its token is none of its business."""
+        """Skip the identity provider for a program: it must not get the program's token."""
         self._is_program = "Origin" not in self.request.headers and self.has_bearer_token(
             self._control_token
         )
@@ -56,7 +57,7 @@ class RuntimeSocketHandler(LoginSocketHandler):
 
     @allow_unauthenticated
     async def get(self, *args: Any, **kwargs: Any) -> None:
-        """Check what the caller may do, then shake hands."""
+        """Check the caller's rights, then complete the handshake."""
         if self._is_program:
             self._right = MethodRight.CONTROL
             await super().get(*args, **kwargs)

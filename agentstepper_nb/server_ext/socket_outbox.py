@@ -1,4 +1,4 @@
-"""What a socket may owe its peer before the peer is called too slow."""
+"""The bytes that may wait for a socket's peer before the peer counts as too slow."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ MAX_PENDING_BYTES = 64 * 1024 * 1024
 
 
 class WriteFuture(Protocol):
-    """The future of one message: done when the operating system has taken all of it."""
+    """The future of one message: done when the operating system has accepted all of it."""
 
     def add_done_callback(self, fn: Callable[[Any], object], /) -> None:
         """Call `fn` with this future when it is done."""
 
     def cancelled(self) -> bool:
-        """Whether the write was given up."""
+        """Whether the write was cancelled."""
 
     def exception(self) -> BaseException | None:
-        """What the write ended with."""
+        """The exception of the write; None if it succeeded."""
 
 
 class SocketOutbox:
-    """Writes messages in order without ever waiting, and counts what is on its way.
+    """Writes messages in order without ever waiting, and counts the bytes in progress.
 
-    The message on its way doesn't count, however large: a whole run has to arrive at a peer that reads.
+    The message being written doesn't count, however large: a whole run must reach a peer that reads.
 
     Args:
-        write: Starts to write one message and gives its future; futures are done in their order.
-        on_too_slow: Called once, when more than `max_pending_bytes` waits.
-        max_pending_bytes: In bytes.
+        write: Starts to write one message and returns its future; futures are done in their order.
+        on_too_slow: Called once, when more than `max_pending_bytes` wait.
+        max_pending_bytes: The most waiting bytes.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class SocketOutbox:
         self._is_stopped = False
 
     def send(self, text: str) -> None:
-        """Write one message, unless this outbox is shut or the connection gone."""
+        """Write one message, unless sending has stopped or the connection is gone."""
         if self._is_stopped:
             return
         message = text.encode("utf-8", "replace")

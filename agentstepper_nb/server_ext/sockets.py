@@ -1,4 +1,4 @@
-"""The WebSockets: agents and workers come with tokens of their own, views with a login."""
+"""The WebSockets: agents and workers authenticate with tokens, views with a login."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from .json_errors import AUTH_RESOURCE, JsonErrorHandler, make_error
 from .oversize_messages import OversizeProtocol
 from .socket_outbox import SocketOutbox, WriteFuture
 
-#: Milliseconds that a silent program is believed in: a busy one may not answer pings. On this machine
-#: the system tells at once when it is gone.
+#: Milliseconds without a pong that a program may take: a busy one may not answer pings. On this machine
+#: the system reports its end at once.
 PING_TIMEOUT_MS = 10 * 60 * 1000
 
 
@@ -42,7 +42,7 @@ class TornadoConnection:
         )
 
     def send(self, text: str) -> None:
-        """Queue one message; never blocks, keeps the order."""
+        """Queue one message in order; never blocks."""
         self._outbox.send(text)
 
     @property
@@ -51,33 +51,33 @@ class TornadoConnection:
         return self._outbox.waiting_bytes
 
     def close(self, code: int, reason: str) -> None:
-        """Close after what was sent, and say why."""
+        """Close after the queued messages, with a reason."""
         self._outbox.stop_sending()
         self._handler.close(code, cut_close_reason(reason))
 
     def stop_sending(self) -> None:
-        """Send nothing from now on: the peer is gone."""
+        """Stop sending: the peer is gone."""
         self._outbox.stop_sending()
 
 
 class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, JupyterHandler):
-    """One WebSocket of the Core: forwards to a session of the Hub, nothing else.
+    """One WebSocket of the Core, which forwards messages to a session of the Hub.
 
     Args of `initialize`:
         hub: The Core's Hub.
-        max_message_bytes: The largest message taken, in bytes.
+        max_message_bytes: The largest accepted message, in bytes.
     """
 
     _session: PeerSession | None = None
 
     def initialize(self, hub: Hub, max_message_bytes: int) -> None:
-        """Take what the extension made; tornado calls this for each request."""
+        """Store the extension's settings; tornado calls this for each request."""
         self.hub = hub
         self._max_message_bytes = max_message_bytes
 
     @property
     def max_message_size(self) -> int:
-        """The largest message taken; one above it closes with 1009."""
+        """The largest accepted message; a larger one closes the connection with 1009."""
         return self._max_message_bytes
 
     def get_websocket_protocol(self) -> WebSocketProtocol | None:
@@ -100,17 +100,17 @@ class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, Jupy
         self._session = self.connect(self._connection, 2 if self.selected_subprotocol else 1)
 
     def connect(self, connection: TornadoConnection, version: int) -> PeerSession:
-        """Open the session; subclasses say which kind."""
+        """Open the session; subclasses choose its class."""
         raise NotImplementedError
 
     def has_bearer_token(self, token: str) -> bool:
-        """Whether the caller presents this token as a program does; nobody presents an empty one."""
+        """Whether the caller sends this token as a bearer token; an empty token never matches."""
         scheme, _, sent = self.request.headers.get("Authorization", "").partition(" ")
         right = bool(token) and compare_digest(sent.strip().encode(), token.encode())
         return right and scheme.lower() == "bearer"
 
     def skip_login(self) -> None:
-        """Let the caller be nobody's login, and check by which name it reached this server."""
+        """Set no user for the caller, and check the host name in the request."""
         self.current_user = self._jupyter_current_user = None
         if not self.check_host():
             raise make_error(
@@ -121,7 +121,7 @@ class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, Jupy
             )
 
     def on_message(self, message: str | bytes) -> Awaitable[None] | None:
-        """Hand one message to the session; what is returned is awaited before the next."""
+        """Pass one message to the session. The returned awaitable precedes the next message."""
         if self._session is None:
             return None
         if isinstance(message, bytes):
@@ -131,7 +131,7 @@ class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, Jupy
         return self._turns.count_message()
 
     def on_close(self) -> None:
-        """Tell the Hub, once."""
+        """Notify the Hub, once."""
         session, self._session = self._session, None
         if session is not None:
             self._connection.stop_sending()
@@ -140,29 +140,29 @@ class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, Jupy
 
 
 class TokenSocketHandler(CoreSocketHandler):
-    """A socket for programs of this machine, who are nobody's login.
+    """A socket for programs of this machine, which have no login.
 
     Args of `initialize`:
-        token: What they have to present.
+        token: The token that a program must send.
     """
 
-    #: What is said to who comes without the token.
+    #: The error message for a caller without the token.
     refusal_message = ""
 
     def initialize(self, hub: Hub, max_message_bytes: int, token: str) -> None:  # type: ignore[override]
-        """Take what the extension made; tornado calls this for each request."""
+        """Store the extension's settings; tornado calls this for each request."""
         super().initialize(hub, max_message_bytes)
         self._token = token
 
     @property
     def ping_timeout(self) -> int:
-        """How long a silent one is believed in, in milliseconds."""
+        """Milliseconds without a pong after which the connection is closed."""
         return PING_TIMEOUT_MS
 
     async def prepare(self, *, _redirect_to_login: bool = False) -> None:
-        """Ask no identity provider: a program's token is none of its business.
+        """Skip the identity provider: it must not get a program's token.
 
-        JupyterHub's would send the token to the Hub to ask whose it is.
+        JupyterHub's provider would send the token to its hub to identify the user.
         """
         self.skip_login()
 
@@ -181,7 +181,7 @@ class TokenSocketHandler(CoreSocketHandler):
         await super().get(*args, **kwargs)
 
     def is_admitted(self) -> bool:
-        """Whether the caller has what it takes."""
+        """Whether the caller sends the required token."""
         return self.has_bearer_token(self._token)
 
 
@@ -189,7 +189,7 @@ class AgentSocketHandler(TokenSocketHandler):
     """`/agentstepper/agent`.
 
     Args of `initialize`:
-        control_token: What a program may present in the place of the agents'; it controls.
+        control_token: The token that a program may send instead of the agent token, to control.
     """
 
     refusal_message = (
@@ -201,12 +201,12 @@ class AgentSocketHandler(TokenSocketHandler):
     def initialize(  # type: ignore[override]
         self, hub: Hub, max_message_bytes: int, token: str, control_token: str
     ) -> None:
-        """Take what the extension made; tornado calls this for each request."""
+        """Store the extension's settings; tornado calls this for each request."""
         super().initialize(hub, max_message_bytes, token)
         self._control_token = control_token
 
     def is_admitted(self) -> bool:
-        """Whether the caller has one of the two; the control token lets it control."""
+        """Whether the caller sends one of the two tokens; the control token grants control."""
         can_control = self.has_bearer_token(self._control_token)
         is_local = is_same_machine(self.request.remote_ip, None)
         self._rights = AccessRights(can_control, is_local=is_local)
@@ -232,7 +232,7 @@ class WorkerSocketHandler(TokenSocketHandler):
     def initialize(  # type: ignore[override]
         self, hub: Hub, max_message_bytes: int, token: str, workers: Workers
     ) -> None:
-        """Take what the extension made; tornado calls this for each request."""
+        """Store the extension's settings; tornado calls this for each request."""
         super().initialize(hub, max_message_bytes, token)
         self._workers = workers
 
@@ -242,12 +242,12 @@ class WorkerSocketHandler(TokenSocketHandler):
 
 
 class LoginSocketHandler(CoreSocketHandler):
-    """A socket for people, by login; the authorizer tells what they may do."""
+    """A socket for people with a login, whose rights Jupyter's authorizer decides."""
 
     auth_resource = AUTH_RESOURCE
 
     async def find_rights(self) -> AccessRights:
-        """What the login may do; refuses one that may not even watch."""
+        """Find the login's rights; refuse a login without the right to watch."""
         if not await self._is_authorized("read"):
             raise make_error(
                 403,
@@ -272,7 +272,7 @@ class ViewSocketHandler(LoginSocketHandler):
 
     @ws_authenticated
     async def get(self, *args: Any, **kwargs: Any) -> None:
-        """Check what the login may do, then shake hands."""
+        """Check the login's rights, then complete the handshake."""
         self._rights = await self.find_rights()
         await super().get(*args, **kwargs)
 

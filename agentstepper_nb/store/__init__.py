@@ -1,4 +1,4 @@
-"""What a Core stores: the `Store` protocol, the store on disk, and a store in memory.
+"""The storage of runs: the `Store` protocol, the store on disk, and a store in memory.
 
 Imports `protocol`.
 Begin reading in `base`: the protocol; `memory` shows it without a disk.

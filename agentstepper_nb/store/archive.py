@@ -1,4 +1,4 @@
-"""A run as a file: the archive `NAME.agentstepper.zip` with all there is of it, and a text for people.
+"""A run as a file: the complete archive `NAME.agentstepper.zip`, and a text for people.
 
 ========================  ==========================================================================
 `manifest.json`           `{"format": "agentstepper.run", "version": 1, "written_by": …}`
@@ -44,13 +44,13 @@ from ..protocol.text_escaping import escape_to_one_line
 from ..protocol.v1 import runfile
 from .run_validation import make_corrupt_error, prepare_import
 
-#: How the file is told from other zip files.
+#: The format name in the manifest, which distinguishes the file from other zip files.
 FORMAT: Final = "agentstepper.run"
 #: Of the form above.
 VERSION: Final = 1
-#: The largest unpacked archive taken, in bytes.
+#: The largest accepted archive when unpacked, in bytes.
 MAX_UNPACKED_BYTES: Final = 256 * 1024 * 1024
-#: What a path of such a file ends with.
+#: The end of such a file's name.
 SUFFIX: Final = ".agentstepper.zip"
 
 _MANIFEST, _RUN = "manifest.json", "run.json"
@@ -58,15 +58,15 @@ _EVENTS, _HALT_POINTS = "events.jsonl", "breakpoints.jsonl"
 _COMMITS, _NOTES = "commits.jsonl", "notes.jsonl"
 _MEMBERS: Final = (_MANIFEST, _RUN, _EVENTS, _HALT_POINTS, _COMMITS, _NOTES)
 
-#: The most lines that are taken: each becomes an object, larger than itself.
+#: The most lines accepted: each becomes an object, larger than itself.
 _MAX_LINES: Final = 500_000
 _MAX_DEPTH: Final = 500
 _MAX_VALUES: Final = 10_000_000
-#: The date that zip files begin with: an archive tells no time of its own.
+#: The earliest date of zip files: an archive stores no time of its own.
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 
 MemberData = dict[str, bytearray]
-#: What brings an archive of one version to the next, by its version.
+#: The functions that convert an archive of one version to the next, by its version.
 _UPCASTS: Final[dict[int, Callable[[MemberData], MemberData]]] = {}
 
 _T = TypeVar("_T", bound=Struct)
@@ -105,13 +105,13 @@ def load_archive(
     limit: int = MAX_UNPACKED_BYTES,
     check: CheckCancelled = never_cancel,
 ) -> RunHistory:
-    """Read a run's archive. The run in it has ended: nothing waits any more.
+    """Read a run's archive. The loaded run has ended: it has no pending halt points.
 
     Args:
         data: The file.
-        run_id: The id the run gets, as an import is a run of its own; None keeps the file's.
-        limit: The largest unpacked archive taken, in bytes.
-        check: Called between two steps; it raises to end the work.
+        run_id: The id for the run, as an import is a new run; None keeps the file's id.
+        limit: The largest accepted archive when unpacked, in bytes.
+        check: Called between two steps; it raises an exception to cancel the work.
 
     Raises:
         ProtocolError: Damaged (`corrupt_import`), of a newer version (`newer_import`), or above one of
@@ -132,8 +132,8 @@ def read_run_file(path: Path) -> bytes:
     """Read a run's file.
 
     Raises:
-        ProtocolError: `corrupt_import`: it is no file; `too_large`: it is one that is never taken.
-        OSError: It can't be read.
+        ProtocolError: `corrupt_import`: the path isn't a file; `too_large`: the file is above the limit.
+        OSError: The file can't be read.
     """
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
@@ -166,7 +166,7 @@ def load_run_file(
 
 
 def _make_bounds_inspector(check: CheckCancelled) -> MemberInspector:
-    """What looks at the members: all together have so many lines and values."""
+    """Make the inspector that limits the lines and values of all members together."""
     bounds = JsonLimits(MAX_UNPACKED_BYTES, _MAX_DEPTH, _MAX_VALUES, _MAX_DEPTH)
     scan = JsonScanner(bounds, "The archive")
     lines = 0
@@ -191,7 +191,7 @@ def _lines(values: Iterable[Struct]) -> bytes:
 
 
 def _upcast(members: MemberData) -> MemberData:
-    """The members as this version has them."""
+    """Convert the members of an older version to this version."""
     manifest = _one(members, _MANIFEST, _Manifest)
     if manifest.format != FORMAT or manifest.version < 1:
         raise make_corrupt_error("This zip file is not the archive of a run")
@@ -227,11 +227,11 @@ def _decode(members: MemberData, name: str, decode: Callable[[bytearray], Any]) 
 # ---- zip files of strangers: read by known names alone, within bounds, into memory ----------------
 
 
-#: How a zip file begins.
+#: The first bytes of a zip file.
 MAGIC: Final = b"PK\x03\x04"
-#: Bytes of the list of members: of an honest archive, with what other programs add to it.
+#: Bytes of the list of members at most: enough for an archive that another program has rewritten.
 _MAX_DIRECTORY_BYTES: Final = 1 << 16
-#: The record at a zip file's end, and the one that tells of a longer form.
+#: The end record of a zip file, and the locator of a zip64 end record.
 _END: Final = b"PK\x05\x06"
 _END_SIZE: Final = 22
 _LOCATOR: Final = b"PK\x06\x07"
@@ -240,7 +240,7 @@ _LOCATOR_SIZE: Final = 20
 _SUPPORTED_COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED: Final = 0x1
 
-#: What the standard library raises for zip files that are none.
+#: The standard library's exceptions for damaged zip files.
 _DAMAGE_ERRORS: Final = (
     zipfile.BadZipFile,
     zlib.error,
@@ -260,18 +260,18 @@ MemberInspector = Callable[[str, bytes], None]
 def unzip_members(
     data: bytes, names: Collection[str], limit: int, inspect_member: MemberInspector
 ) -> dict[str, bytearray]:
-    """Read members of a zip file. Other members are not looked at; nothing is written anywhere.
+    """Read members of a zip file. Other members are ignored; nothing is written to disk.
 
     Args:
         data: The file.
-        names: The members that are read, where they are there.
-        limit: The most bytes that these may unpack to, all together. They are counted as they come:
-            what the file says of its sizes isn't believed.
-        inspect_member: Called with all that is read before any of it is kept.
+        names: The members to read, if they exist.
+        limit: The most bytes of these members together when unpacked. The bytes are counted during
+            unpacking, as the sizes in the file may be wrong.
+        inspect_member: Called with each part that is read, before the part is stored.
 
     Raises:
-        ProtocolError: `corrupt_import`: it is no zip file, damaged, encrypted, or has a member twice;
-            `too_large`: it passes the limit.
+        ProtocolError: `corrupt_import`: the file isn't a zip file, is damaged or encrypted, or has a
+            member twice; `too_large`: the members exceed the limit.
     """
     _check_end(data)
     try:
@@ -302,7 +302,7 @@ def _too_large(limit: int) -> ProtocolError:
 
 
 def _check_end(data: bytes) -> None:
-    """Refuse what lists more members than an archive has, before they are listed."""
+    """Refuse a file that lists more members than an archive has, before the list is read."""
     end = data[-_END_SIZE:]
     before = data[-_END_SIZE - _LOCATOR_SIZE : -_END_SIZE]
     if not end.startswith(_END) or end[-2:] != b"\0\0" or before.startswith(_LOCATOR):
@@ -334,7 +334,7 @@ def _read(file: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> bytearray:
 
 
 def render_run_text(history: RunHistory) -> str:
-    """The run as text: a heading, then what happened in its order."""
+    """Format a run as text: a heading, then its rows and commits in order."""
     return "\n".join(_text_lines(history)) + "\n"
 
 
@@ -352,7 +352,7 @@ def _text_lines(history: RunHistory) -> Iterator[str]:
 
 
 def _blocks(history: RunHistory) -> Iterator[tuple[tuple[int, int], list[str]]]:
-    """Each row and commit with its place; a commit stands after the row it followed."""
+    """Yield each row and commit with its position; a commit follows the row before it."""
     for halt_point in history.halt_points:
         yield (halt_point.seq, 0), _halt_point(halt_point)
     for event in history.events:

@@ -10,10 +10,10 @@ from typing import Final
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all; contents of prompts are their owner's alone.
+    """Write a file atomically, readable for its owner only: prompts are private.
 
     Raises:
-        OSError: It can't be written.
+        OSError: The file can't be written.
     """
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
@@ -25,10 +25,10 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make durable which files a folder has.
+    """Make a folder's list of files durable.
 
     Raises:
-        OSError: It can't be synced.
+        OSError: The folder can't be synced.
     """
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -38,10 +38,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_file_system(folder: Path) -> None:
-    """Make durable all that was written to a folder's file system, where the system can, else to all.
+    """Make all writes to a folder's file system durable; without `syncfs`, those to all file systems.
 
     Raises:
-        OSError: It can't be synced.
+        OSError: The file system can't be synced.
     """
     sync = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
     if sync is None:
@@ -79,14 +79,14 @@ _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 
 
 def find_network_file_system(path: Path, mounts: str | None = None) -> str | None:
-    """Tell which network file system a path lies on.
+    """Find the network file system that a path lies on.
 
     Args:
-        path: A file or folder; where it doesn't exist yet, what it would be made in counts.
+        path: A file or folder; if it doesn't exist yet, its nearest existing parent counts.
         mounts: The text of `/proc/self/mountinfo`; None reads it.
 
     Returns:
-        Its type as Linux names it ("nfs4"); None on a disk of this machine, and where it can't be told.
+        The file system's type in Linux ("nfs4"); None on a disk of this machine, and if unknown.
     """
     kind = _file_system(path, _read_mounts() if mounts is None else mounts)
     is_network = kind in _NETWORK_FILE_SYSTEMS or (
@@ -103,7 +103,7 @@ def _read_mounts() -> str:
 
 
 def _file_system(path: Path, mounts: str) -> str:
-    """The file system's type, of the mount that is nearest above a path; empty where none is told."""
+    """The file system's type, from the nearest mount above a path; empty if none is listed."""
     real = path.resolve()
     kinds: dict[Path, str] = {}
     for line in mounts.splitlines():
@@ -117,5 +117,5 @@ def _file_system(path: Path, mounts: str) -> str:
 
 
 def _unescape_mount_path(escaped: str) -> str:
-    r"""A mount point's name: a space is `\040` there, and other bytes stand as they are."""
+    r"""Decode a mount point's name: a space is `\040` there, and other bytes are unchanged."""
     return _ESCAPED.sub(lambda found: chr(int(found[1], 8)), escaped)

@@ -15,7 +15,7 @@ from .runtime.sqlite.runtime_file import RUNTIME_FILE
 from .sqlite import migrations
 from .sqlite.database import STORE_FILE, connect
 
-#: What is copied. A Core makes the search's file and the tokens anew.
+#: The files to copy. A Core makes the search index and the tokens anew.
 _FILES: Final = (STORE_FILE, RUNTIME_FILE)
 
 

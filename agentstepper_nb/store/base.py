@@ -1,4 +1,4 @@
-"""What a Core asks of its store."""
+"""The interface of a Core's store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..protocol.records import AgentCredentials, Record, RunHistory
 from ..protocol.run_queries import SearchHit
 from ..protocol.store_info import StoreInfo
 
-#: Seconds after which what is recorded is synced as well, where nobody asked for it before.
+#: Seconds after which recorded data is synced, if no caller has requested it before.
 MAX_SYNC_DELAY_S: Final = 0.01
 
 
@@ -23,19 +23,19 @@ ContentPredicate = Callable[[HaltPoint], bool]
 
 
 def do_nothing() -> None:
-    """Called back where nobody wants to know."""
+    """Do nothing: the default callback."""
 
 
 def strip_contents(commit: Commit) -> Commit:
-    """A commit whose changes don't carry the contents of files."""
+    """Return a commit without the contents of changed files."""
     return replace(commit, changes=tuple(replace(change, body=None) for change in commit.changes))
 
 
 class RowPage(NamedTuple):
-    """Rows of a run that follow each other, and what stands at them."""
+    """Consecutive rows of a run, and the commits at them."""
 
     rows: tuple[HaltPoint | Event, ...]  # by seq: halt points and debug messages
-    #: In their order, without contents: those of the rows' events, and those that came while one of the
+    #: In their order, without contents: the commits of the rows' events, and those made while one of the
     #: rows was the last.
     commits: tuple[Commit, ...]
 
@@ -50,27 +50,27 @@ class CommitPage(NamedTuple):
 
 
 class Store(Protocol):
-    """Keeps records, in order, and gives back what a person asks to see.
+    """Stores records, in order, and reads runs.
 
     Called on the Core's event loop. Writing never blocks it: `append` calls back on that loop, and
-    callbacks of one kind come in the order of the calls.
+    callbacks of one kind are called in the order of the `append` calls.
 
-    *Recorded* survives the process, even where it is killed; *durable* survives the machine.
+    *Recorded* data survives the process, even if it is killed; *durable* data survives the machine.
     """
 
-    #: Called on the loop with how it stands where it can't keep all that comes, and where it can again.
+    #: Called on the loop with the store's state when writing begins to fail, and when it works again.
     on_write_trouble: Callable[[StoreInfo], None]
 
     @property
     def is_write_blocked(self) -> bool:
-        """Whether nothing can be written for the moment, so that what is appended waits."""
+        """Whether writing fails at present, so that appended records wait."""
 
     def load(self) -> Iterable[Record]:
-        """What a Core that starts replays.
+        """The records that a starting Core replays.
 
-        For each run that ended earlier one `EndedRunLoaded`; for each that was live `RunStarted` with
-        its header as it was (its rows and commits counted anew) and the records that lead to where it
-        stood, as its halt points and events now are, and `MessagesReceived` at the end.
+        For each ended run one `EndedRunLoaded`; for each live run `RunStarted` with its original header
+        (its rows and commits counted anew), the records that lead to its present state, with its halt
+        points and events as they are now, and `MessagesReceived` at the end.
         """
 
     def append(
@@ -81,28 +81,28 @@ class Store(Protocol):
         durable: bool = False,
         on_synced: Callable[[], None] | None = None,
     ) -> None:
-        """Keep records, all of them or none.
+        """Store records, all of them or none.
 
         Args:
-            records: In the order they became true; of any number of runs.
-            on_recorded: Called once they are recorded; at once, where keeping takes no time or nobody
-                waits for it (`Durability.RELAXED`).
-            durable: Whether `on_recorded` is to wait until they are durable.
-            on_synced: Called once they are durable, which is at most `MAX_SYNC_DELAY_S` later.
+            records: Records of any number of runs, in the order of their creation.
+            on_recorded: Called once the records are recorded; at once if writing takes no time, or with
+                `Durability.RELAXED`.
+            durable: Whether `on_recorded` is called only when the records are durable.
+            on_synced: Called once the records are durable, at most `MAX_SYNC_DELAY_S` later.
         """
 
     def call_when_recorded(self, on_recorded: Callable[[], None]) -> None:
-        """Call back after all calls of what was appended before, where anything can be written.
+        """Call back after the callbacks of all earlier `append` calls, if the store can be written.
 
-        Where nothing can right now, it isn't waited for: `is_write_blocked` and `on_write_trouble`
-        tell so.
+        If it can't be written at present, the callback doesn't wait: `is_write_blocked` and
+        `on_write_trouble` report that state.
         """
 
     async def history(self, run: str) -> RunHistory:
-        """One run, whole, with all that was appended before. The run exists.
+        """Read a whole run, with all that was appended before. The run must exist.
 
         Raises:
-            DamagedRunError: What is kept of it is hurt.
+            DamagedRunError: The stored run is damaged.
         """
 
     async def message(self, run: str, message: str) -> HaltPoint | Event | None:
@@ -112,73 +112,73 @@ class Store(Protocol):
         """A commit with the contents of its files. Errors as `history`."""
 
     async def page(self, run: str, first: int, last: int) -> RowPage:
-        """The rows with these numbers, as many as there are, read without the others.
+        """Read the rows with these numbers, as many as exist, without reading other rows.
 
         Args:
-            run: The run, which exists.
-            first: The number of the first; with 0, commits from before the first are among them.
-            last: The number of the last.
+            run: The id of an existing run.
+            first: The number of the first row; with 0, commits from before the first row are included.
+            last: The number of the last row.
 
         Raises:
-            DamagedRunError: One of them, or of what stands at them, is hurt or missing.
+            DamagedRunError: One of the rows, or of their commits, is damaged or missing.
         """
 
     async def visit_rows(
         self, run: str, first: int, last: int, on_row: RowConsumer, needs_content: ContentPredicate
     ) -> tuple[Commit, ...]:
-        """Show the rows with these numbers one by one, so that not all of their contents are held.
+        """Visit the rows with these numbers one by one, so that few contents are in memory.
 
         Args:
-            run: The run, which exists.
-            first: The number of the first; with 0, commits from before the first are given.
-            last: The number of the last.
-            on_row: Called with each of them in any order, on any thread.
-            needs_content: Whether the contents of a halt point are needed, asked with "" in their
-                place: where they aren't, `on_row` may get "" as well.
+            run: The id of an existing run.
+            first: The number of the first row; with 0, commits from before the first row are returned.
+            last: The number of the last row.
+            on_row: Called with each row in any order, on any thread.
+            needs_content: Whether the contents of a halt point are needed, called with the halt point
+                with "" as contents. If they aren't needed, `on_row` may get "" as well.
 
         Returns:
-            The commits of their page. Errors as `page`.
+            The commits of these rows' page. Errors as `page`.
         """
 
     async def find_seq(self, run: str, message: str) -> int | None:
-        """The number of a row; None where the run has no such row. Errors as `history`."""
+        """Find a row's number; None if the run has no such row. Errors as `history`."""
 
     async def commits(self, run: str, before: int | None = None, limit: int = 200) -> CommitPage:
-        """The last commits, or those before one of them; errors as `history`.
+        """Read the last commits, or those before an earlier page; errors as `history`.
 
         Args:
-            run: The run, which exists.
-            before: What a page said before: older ones than on that page.
-            limit: The most that is given.
+            run: The id of an existing run.
+            before: An earlier page's `before`: read older commits than on that page.
+            limit: The most commits.
         """
 
     async def notes(self, run: str) -> tuple[RowNote, ...]:
-        """What is written beside a run's rows. Errors as `history`."""
+        """Read the notes beside a run's rows. Errors as `history`."""
 
     async def search(self, query: str, run: str | None = None, limit: int = 100) -> list[SearchHit]:
-        """Where words stand, newest first, in all that was appended before.
+        """Find text, newest first, in all that was appended before.
 
         Args:
-            query: Words, all of which have to be there, in any order; the last may be a beginning.
-                `"in quotes"` they stand side by side.
-            run: Look in this run alone.
-            limit: The most that is given.
+            query: Words that must all occur, in any order; the last may be the beginning of a word.
+                Words `"in quotes"` must stand side by side.
+            run: The id of the only run to search; None: all runs.
+            limit: The most hits.
 
         Raises:
-            ProtocolError: `invalid_search`: no word in it, or a quote that isn't closed.
+            ProtocolError: `invalid_search`: the query has no word, or a quote isn't closed.
         """
 
     async def agent_credentials(self, run: str) -> AgentCredentials | None:
-        """What its Core alone knows of a run that exists; None of imported ones and of version 1's.
+        """Read the credentials of an existing run's agent; None for imported and version 1 runs.
 
         Errors as `history`.
         """
 
     async def find_model_summary(self, key: str) -> str | None:
-        """What a model once made of the same: the text of a `SummarySaved` with this key."""
+        """Find the text of an earlier `SummarySaved` with this key, which a model has made."""
 
     async def info(self) -> StoreInfo:
-        """How and where it keeps runs, with its size."""
+        """Report the store's kind, location and size."""
 
     def close(self) -> None:
-        """Write and sync what is still to be written and let go. Blocks; idempotent."""
+        """Write and sync the waiting records, and close the store. Blocks; idempotent."""

@@ -1,4 +1,4 @@
-"""A folder's one owner: who holds it, told to whoever comes second."""
+"""The lock that gives a folder one owner, and reports the owner to other processes."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from ..errors import StoreError, StoreLockedError
 
-#: The file that is locked; it says who holds it.
+#: The locked file, which names the owner.
 LOCK_FILE: Final = "lock"
 
-#: Somebody who only looks whether a folder is free holds it for a moment.
+#: Seconds to wait for the lock: a process that only checks the lock holds it for a moment.
 _TIMEOUT_S: Final = 0.1
 _RETRY_S: Final = 0.02  # between two tries
-#: What file systems without locks say.
+#: The errors of file systems without locks.
 _NO_LOCKS: Final = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
 @dataclass(frozen=True)
 class LockHolder:
-    """Who holds a folder.
+    """The holder of a folder's lock.
 
     Args:
-        pid: The process; 0 where the file doesn't say.
-        host: Its machine.
-        program: What it is: "agentstepper serve".
-        locked_at: When it took the folder, POSIX seconds.
+        pid: The process id; 0 if the file has none.
+        host: The process's machine.
+        program: The program's name, such as "agentstepper serve".
+        locked_at: The time of locking, POSIX seconds.
     """
 
     pid: int = 0
@@ -54,13 +54,13 @@ class LockHolder:
 
 
 class FolderLock:
-    """A folder that is held, until it is released or the process ends, however that happens.
+    """A folder's lock, held until it is released or the process ends for any reason.
 
-    A forked child doesn't hold it.
+    A forked child doesn't hold the lock.
 
     Args:
         folder: The folder.
-        file: Its lock file, which is locked.
+        file: The folder's lock file, which is locked.
     """
 
     def __init__(self, folder: Path, file: BaseFileLock) -> None:
@@ -68,7 +68,7 @@ class FolderLock:
         self._file = file
 
     def release(self) -> None:
-        """Let the folder go. Idempotent."""
+        """Release the lock. Idempotent."""
         if self._file.is_locked:
             with suppress(FileNotFoundError):  # the folder may be gone
                 os.truncate(self._file.lock_file, 0)  # what it said is no longer so
@@ -87,15 +87,15 @@ class FolderLock:
 
 
 def lock_folder(folder: Path, program: str) -> FolderLock:
-    """Become a folder's owner.
+    """Lock a folder, and become its owner.
 
     Args:
-        folder: Made where it is missing, for this user alone.
-        program: What this process is, for whoever comes second: "agentstepper serve".
+        folder: The folder; created for this user only if it doesn't exist.
+        program: This program's name, for other processes: "agentstepper serve".
 
     Raises:
-        StoreLockedError: Another process, or this one, holds it already.
-        StoreError: The folder can't be made or locked.
+        StoreLockedError: Another process, or this one, holds the lock already.
+        StoreError: The folder can't be created or locked.
     """
     path = folder / LOCK_FILE
     file = FileLock(
@@ -135,10 +135,10 @@ def _explain_lock_failure(folder: Path, error: OSError) -> str:
 
 
 def find_lock_holder(folder: Path) -> LockHolder | None:
-    """Tell who holds a folder, without taking it; None where nobody does.
+    """Find the holder of a folder's lock, without locking it; None if the folder isn't locked.
 
-    The lock is tried for as a shared one, which filelock lacks: two that look at once would each take
-    the other for the owner.
+    The lock is tried as a shared one, which filelock lacks: otherwise two processes that check at the
+    same time would each take the other for the owner.
     """
     path = folder / LOCK_FILE
     try:
@@ -152,14 +152,14 @@ def find_lock_holder(folder: Path) -> LockHolder | None:
 
 
 def lock_first_free_folder(base: Path, program: str) -> tuple[Path, FolderLock]:
-    """Take the first of `base`, `base/2`, `base/3` and so on that nobody holds.
+    """Lock the first of `base`, `base/2`, `base/3` and so on that isn't locked.
 
     Args:
-        base: The folder that is wanted.
+        base: The preferred folder.
         program: As for `lock_folder`.
 
     Raises:
-        StoreError: A folder can't be made or locked.
+        StoreError: A folder can't be created or locked.
     """
     for number in count(1):
         folder = base if number == 1 else base / str(number)
@@ -171,7 +171,7 @@ def lock_first_free_folder(base: Path, program: str) -> tuple[Path, FolderLock]:
 
 
 def _read(path: Path) -> LockHolder:
-    """What the holder wrote; it may not have come to that yet, or the file may be damaged."""
+    """Read the holder from the file, which may be empty yet or damaged."""
     try:
         document: Any = json.loads(path.read_bytes())
         return LockHolder(

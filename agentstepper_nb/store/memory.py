@@ -73,7 +73,7 @@ class _MemoryRun:
 
 
 class MemoryStore:
-    """Keeps runs in memory: they are gone with it."""
+    """Stores runs in memory; they are lost with the process."""
 
     def __init__(self) -> None:
         self._runs: dict[str, _MemoryRun] = {}
@@ -83,7 +83,7 @@ class MemoryStore:
         )  # memory doesn't fail
 
     def load(self) -> Iterable[Record]:
-        """Nothing: it has just begun."""
+        """Yield nothing: the store is new."""
         return ()
 
     def append(
@@ -94,7 +94,7 @@ class MemoryStore:
         durable: bool = False,
         on_synced: Callable[[], None] | None = None,
     ) -> None:
-        """Keep records and call back at once: nothing here outlives the process."""
+        """Store records and call back at once: nothing here outlives the process."""
         for record in records:
             handler = RECORD_HANDLERS.get(type(record))
             if handler is not None:
@@ -115,7 +115,7 @@ class MemoryStore:
         on_recorded()
 
     async def history(self, run: str) -> RunHistory:
-        """One run, whole."""
+        """Read a whole run."""
         return self._runs[run].history()
 
     async def message(self, run: str, message: str) -> HaltPoint | Event | None:
@@ -128,13 +128,13 @@ class MemoryStore:
         return next((each for each in self._runs[run].commits if each.id == commit), None)
 
     async def page(self, run: str, first: int, last: int) -> RowPage:
-        """The rows with these numbers, and the commits that stand at them."""
+        """Read the rows with these numbers, and their commits."""
         return self._runs[run].page(first, last)
 
     async def visit_rows(
         self, run: str, first: int, last: int, on_row: RowConsumer, needs_content: ContentPredicate
     ) -> tuple[Commit, ...]:
-        """Show the rows with these numbers one by one, and give their commits."""
+        """Visit the rows with these numbers one by one, and return their commits."""
         page = self._runs[run].page(first, last)
         # On a thread: to look at long contents takes a while, in which others would wait.
         await asyncio.to_thread(_each, on_row, page.rows)
@@ -150,11 +150,11 @@ class MemoryStore:
         return self._runs[run].commit_page(before, limit)
 
     async def notes(self, run: str) -> tuple[RowNote, ...]:
-        """What is written beside a run's rows."""
+        """Read the notes beside a run's rows."""
         return tuple(self._runs[run].notes.values())
 
     async def search(self, query: str, run: str | None = None, limit: int = 100) -> list[SearchHit]:
-        """Where words stand, newest first."""
+        """Find text, newest first."""
         if self._search is None:
             self._search = SearchService()
             self._search.apply(
@@ -166,20 +166,20 @@ class MemoryStore:
         return await self._search.search(query, run, limit)
 
     async def agent_credentials(self, run: str) -> AgentCredentials | None:
-        """What its Core alone knows of a run."""
+        """Read the credentials of a run's agent."""
         return self._runs[run].credentials
 
     async def find_model_summary(self, key: str) -> str | None:
-        """What a model once made of the same."""
+        """Find a summary that a model has made for the same key."""
         found = (stored_run.sentences.get(key) for stored_run in self._runs.values())
         return next((text for text in found if text is not None), None)
 
     async def info(self) -> StoreInfo:
-        """How it keeps runs."""
+        """Report the store's kind."""
         return StoreInfo(kind="memory")
 
     def close(self) -> None:
-        """Let go of the search's index."""
+        """Close the search index."""
         if self._search is not None:
             self._search.close()
 
@@ -267,7 +267,7 @@ class MemoryStore:
                 stored_run.commits[at] = replace(commit, model_summary=record.text)
 
 
-#: What keeps a record, by its type; the others are of use only to a Core that starts again.
+#: The function that stores a record, by the record's type; others matter only to a restarted Core.
 RECORD_HANDLERS: Final[dict[type[Record], Callable[[MemoryStore, Any], None]]] = {
     RunStarted: MemoryStore._start,
     RunHeaderSaved: MemoryStore._set_header,

@@ -1,4 +1,4 @@
-"""Whether what a file says of a run holds together, and the run as one that is over."""
+"""Checks whether a file's data of a run is consistent, and makes the run an ended one."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _MAX_NAME_CHARS: Final = 1000
 _MAX_TAG_CHARS: Final = 60
 _MAX_TAGS: Final = 20
 _MAX_NOTE_CHARS: Final = 10_000
-#: What a Core keeps of breakpoints.
+#: The most hits of a breakpoint that a Core stores.
 _MAX_HITS: Final = 1000
 _MAX_ERROR_CHARS: Final = 1000
 _MAX_REASON_CHARS: Final = 10_000
 _MAX_PATH_CHARS: Final = 4096
-#: Characters to which what an agent or a model says of a row or a commit is cut.
+#: Characters of an agent's or a model's summary of a row or a commit; longer ones are cut.
 _MAX_SUMMARY_CHARS: Final = 1000
 _MAX_DESCRIPTION_CHARS: Final = 10_000
 _SUBJECT: Final = "The archive"
@@ -59,16 +59,16 @@ _TIMES: Final = ("at", "started_at", "ended_at", "answered_at")
 def prepare_import(
     history: RunHistory, run_id: str | None = None, check: CheckCancelled = never_cancel
 ) -> RunHistory:
-    """A run as an import has it: sound, and over.
+    """Validate a run for an import, and mark it as ended.
 
     Args:
-        history: What a file says.
-        run_id: The id the run gets; None keeps the file's.
-        check: Called between two steps; it raises to end the work.
+        history: The file's run.
+        run_id: The id for the run; None keeps the file's id.
+        check: Called between two steps; it raises an exception to cancel the work.
 
     Raises:
-        ProtocolError: `corrupt_import`: it contradicts itself, or what the protocol allows;
-            `too_large`: a content passes its bounds.
+        ProtocolError: `corrupt_import`: the run contradicts itself, or violates the protocol;
+            `too_large`: a content is above the limit.
     """
     _check(history, check)
     history = number_rows(history)
@@ -91,7 +91,7 @@ def _move_to_run(items: tuple[Any, ...], run: str) -> tuple[Any, ...]:
 
 
 def _end_run(run: Run, history: RunHistory, end: float) -> Run:
-    """The header of a run that was exported while it was live, as one that has ended."""
+    """Mark the header of a run that was exported while live as ended."""
     rows = len(history.halt_points) + len(_debug_messages(history))
     queries = (each for each in history.halt_points if each.kind is EventKind.LLM_QUERY)
     run = replace(run, rows=rows, query_bytes=sum(count_utf8_bytes(each.data) for each in queries))
@@ -164,7 +164,7 @@ def _debug_messages(history: RunHistory) -> list[Event]:
 
 
 def number_rows(history: RunHistory) -> RunHistory:
-    """A run whose rows are numbered from 1 without gaps, and keep their order: pages are found by them.
+    """Number a run's rows from 1 without gaps, in their order: pages are found by these numbers.
 
     Args:
         history: The run; no two rows have the same number.
@@ -308,7 +308,7 @@ def _check_times(item: Struct) -> None:
 
 
 def _check_json(text: str | None, *, strict: bool = False) -> None:
-    """Contents are JSON; from version 1 what only Python's parser takes (NaN)."""
+    """Check that a content is JSON; version 1 contents may use NaN as Python's parser does."""
     if text is None:
         return
     check_content_size(text, _SUBJECT)
@@ -326,10 +326,10 @@ def _is_lenient(text: str) -> bool:
 
 
 def make_corrupt_error(reason: str) -> ProtocolError:
-    """The error of a file that can't be taken in.
+    """Make the error of a file that can't be imported.
 
     Args:
-        reason: What is wrong; it may quote the file.
+        reason: The reason; it may quote the file.
     """
     return ProtocolError("corrupt_import", f"{reason[:500]}: export it again.")
 

@@ -77,7 +77,7 @@ class ChatWidget(anywidget.AnyWidget):
     direct = traitlets.Bool(False).tag(sync=True)
     #: The base URL of the server that shows the Core's runs; empty where none does.
     page = traitlets.Unicode("").tag(sync=True)
-    #: What to type to see a run there is no page for; `{run}` stands for its id.
+    #: The command that shows a run if no page does; `{run}` stands for the run's id.
     command = traitlets.Unicode("").tag(sync=True)
 
     _links: CommLinks | None = None  # until it is made: ipywidgets closes also what couldn't be
@@ -131,7 +131,7 @@ class ChatWidget(anywidget.AnyWidget):
             )
 
     def _find_core(self) -> None:
-        """Say to views how runs are reached now: a Core may have begun since, as `--kernel` does it."""
+        """Update the widget's link to runs: a Core may have started since, for example by `--kernel`."""
         for name, value in _find_run_page().items():
             setattr(self, name, value)  # only what has changed travels
 
@@ -140,7 +140,7 @@ class ChatWidget(anywidget.AnyWidget):
 
 
 class _ChatLinkTarget:
-    """Where the links of views lead: into a chat, on its own event loop.
+    """The target of views' links: connects them to a chat, on the chat's event loop.
 
     Args:
         chat: The chat.
@@ -155,13 +155,13 @@ class _ChatLinkTarget:
         return self._chat.loop
 
     def record_view_message(self) -> None:
-        """Nobody asks on which thread messages of views came."""
+        """Do nothing: only a kernel's Core counts the threads of view messages."""
 
     def connect_view(self, connection: Connection) -> PeerSession:
-        """Let a view in. To be called on the loop.
+        """Connect a view to the chat. Call it on the loop.
 
         Args:
-            connection: Where the chat's messages go.
+            connection: Sends the chat's messages to the view.
         """
         living = asyncio.create_task(_wait_for_close(connection))
         services = {SERVICE: self._chat.make_service()}
@@ -173,7 +173,7 @@ class _ChatLinkTarget:
 
 
 async def _wait_for_close(connection: Connection) -> None:
-    """Tell a view when its chat is closed: all that runs on its loop is cancelled then."""
+    """Close a view's connection when the chat is closed, which cancels all tasks on its loop."""
     try:
         await asyncio.get_running_loop().create_future()
     except asyncio.CancelledError:
@@ -195,20 +195,20 @@ def _chat(agents: tuple[Agent | Chat, ...]) -> Chat:
 
 
 def _find_run_page() -> dict[str, Any]:
-    """How runs are looked at, as the widget's traits."""
+    """The address of the page that shows runs, as the widget's traits."""
     url = find_core_url()
     return {"direct": is_own_core(url), "page": find_page_url(url), "command": _command()}
 
 
 def _command() -> str:
-    """How a run is looked at where no page of a server shows it."""
+    """The command that shows a run if no page of a server does."""
     if kernel_core.get_kernel_core() is not None:
         return "%agentstepper"  # in a cell: it shows the newest run
     return "agentstepper step --run {run}"
 
 
 def _line(message: Message) -> str:
-    """Who says what."""
+    """Format a message with its sender, as one line."""
     who = message.agent_name if message.role == "assistant" else message.role
     return to_one_line(
         f"{who}: {format_message_text(message)[:_MAX_LOOK_CHARS]}", _MAX_MESSAGE_CHARS

@@ -1,4 +1,4 @@
-"""Sessions of views that come by comm: one *link* is one connection to the Core.
+"""Connections of views over a Jupyter comm: one *link* is one connection to the Core.
 
 =============== ===========================================================================
 View to kernel  `{"link": id, "op": "open"}`, `{"link": id, "op": "text", "text": part,
@@ -33,13 +33,13 @@ _TOO_LARGE: Final = 1009
 
 
 class LinkBatches(NamedTuple):
-    """How texts travel on a link."""
+    """How the texts of a link are batched."""
 
-    #: Seconds for which texts are gathered: the server drops what comes above 1,000 messages a second.
+    #: Seconds for which texts are collected: the server drops messages above 1,000 a second.
     delay_s: float = 0.015
-    #: Characters that are sent at once, however short that was. One text is never cut.
+    #: Characters that are sent at once, before that time is over. A text is never divided.
     max_chars: int = 1024 * 1024
-    #: Bytes of a text that comes in parts.
+    #: Bytes of a text that is received in parts.
     max_received_bytes: int = MAX_MESSAGE_BYTES
 
 
@@ -67,36 +67,36 @@ class _Close(_Message, tag="close"):
 
 
 class LinkTarget(Protocol):
-    """Where links lead."""
+    """The target of links, such as a Core or a chat."""
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop that all of it happens on.
+        """The event loop of all connections.
 
         Raises:
-            RuntimeError: It was stopped.
+            RuntimeError: The loop was stopped.
         """
 
     def connect_view(self, connection: Connection) -> PeerSession:
-        """Bring a link in. Called on the loop.
+        """Open the session of a link. Called on the loop.
 
         Args:
-            connection: Where the Core's messages go.
+            connection: Sends the Core's messages to the view.
         """
 
     def record_view_message(self) -> None:
-        """Note that a view's message came, on this thread."""
+        """Note that a view's message was received on this thread."""
 
 
 class CommLinks:
     """The links of one widget's views.
 
-    All of it happens on one loop; `receive` and `close` may be called from any thread.
+    All links use one event loop; `receive` and `close` may be called from any thread.
 
     Args:
-        core: The Core they lead to.
+        core: The target of the links.
         send_content: Sends to all views of the widget. Called on that loop.
-        batches: How texts travel.
+        batches: How texts are batched.
     """
 
     def __init__(
@@ -111,10 +111,10 @@ class CommLinks:
         self._links: dict[str, _Link] = {}  # oldest first
 
     def receive(self, content: object) -> None:
-        """A custom message came. What is wrong with it is answered, or noted in the log.
+        """Handle a custom message of a view. An invalid message is answered with an error, or logged.
 
         Args:
-            content: Of anyone.
+            content: The message, which isn't trusted.
         """
         self._core.record_view_message()
         try:
@@ -125,7 +125,7 @@ class CommLinks:
             self._later(self._handle_message, message)
 
     def close(self) -> None:
-        """The widget is closed: end all sessions."""
+        """End all sessions: the widget is closed."""
         self._later(self._close)
 
     def _later(self, call: Callable[..., None], *arguments: object) -> None:
@@ -175,7 +175,7 @@ class CommLinks:
             self._drop(link)
 
     def _refuse(self, content: object, why: str) -> None:
-        """Tell a view that it isn't understood: a newer one, say, or no view of ours."""
+        """Answer a view whose message is invalid: a newer version's, or not this package's view."""
         log.warning("a view's message was refused: %s", why)
         id = content.get("link") if isinstance(content, dict) else None
         if not isinstance(id, str):
@@ -200,14 +200,14 @@ class CommLinks:
 
 
 class _Link:
-    """One link: what the hub sees as a connection.
+    """One link, which is a connection for the hub.
 
     Args:
-        id: The view's name for it.
-        loop: The Core's.
+        id: The view's id of the link.
+        loop: The Core's event loop.
         send_content: Sends the content of a custom message.
-        drop: Called once it is closed from this side.
-        batches: How texts travel.
+        drop: Called after this side has closed the link.
+        batches: How texts are batched.
     """
 
     def __init__(
@@ -232,7 +232,7 @@ class _Link:
         self._has_ended = False
 
     def begin(self, session: PeerSession) -> None:
-        """What comes is for this session."""
+        """Set the session that receives the link's texts."""
         self._session = session
 
     def end(self) -> None:
@@ -247,7 +247,7 @@ class _Link:
     # ---- from the view ------------------------------------------------------------------------------
 
     def receive_part(self, message: _Text) -> None:
-        """A text came, or a part of one."""
+        """Handle a text, or a part of one."""
         self._parts.append(message.text)
         self._received_bytes += len(message.text.encode(errors="surrogatepass"))
         max_bytes = self._batches.max_received_bytes
@@ -271,7 +271,7 @@ class _Link:
     # ---- to the view: hub.Connection ----------------------------------------------------------------
 
     def send(self, text: str) -> None:
-        """Send a text soon, together with those that come meanwhile."""
+        """Send a text soon, in one batch with those that follow."""
         if self._has_ended:
             return
         self._texts.append(text)
@@ -282,7 +282,7 @@ class _Link:
             self._timer = self._loop.call_later(self._batches.delay_s, self._flush)
 
     def close(self, code: int, reason: str) -> None:
-        """Send what waits, say why it ends, and end."""
+        """Send the waiting texts and the reason, and end the link."""
         if self._has_ended:
             return
         self._flush()

@@ -1,4 +1,4 @@
-"""A way for views to a Core that the browser can't reach: the kernel hands their messages on."""
+"""Connects views to a Core that the browser can't reach: the kernel relays their messages."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from ..rpc.loop_thread import LoopThread
 _POLICY_VIOLATION: Final = 1008
 _TRY_AGAIN_LATER: Final = 1013
 
-#: Looks for the Core, and gives its address and token.
+#: Finds the Core, and returns its address and token.
 FindCore = Callable[[], CoreEndpoint]
 
 
 class CoreRelay:
-    """Where `comm_links` lead: each link is a connection to a Core's runtime, text by text.
+    """A target of `comm_links`: each link becomes a connection to a Core's runtime, text by text.
 
-    It has a thread of its own, so that views are answered while a cell runs; none where no view needs
-    it.
+    The relay has a thread of its own, so that views are answered while a cell runs. The thread starts
+    with the first link.
 
     Args:
-        find: Asked at each connection: a Core that was started again may have another token. It may
-            raise `DiscoveryError`.
+        find: Called for each connection: a restarted Core may have another token. It may raise
+            `DiscoveryError`.
     """
 
     def __init__(self, find: FindCore) -> None:
@@ -44,10 +44,10 @@ class CoreRelay:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop that links live on, which begins when it is first asked for.
+        """The event loop of the links, which starts on first use.
 
         Raises:
-            RuntimeError: It was closed.
+            RuntimeError: The relay was closed.
         """
         with self._lock:
             if self._closed:
@@ -58,13 +58,13 @@ class CoreRelay:
             return self._loop
 
     def record_view_message(self) -> None:
-        """Nobody asks on which thread messages of views came."""
+        """Do nothing: only a kernel's Core counts the threads of view messages."""
 
     def connect_view(self, connection: Connection) -> PeerSession:
-        """Open a connection to the Core for a link. To be called on the loop.
+        """Open a connection to the Core for a link. Call it on the loop.
 
         Args:
-            connection: Where the Core's messages go.
+            connection: Sends the Core's messages to the view.
         """
         return _Pipe(self._find, connection)
 
@@ -81,11 +81,11 @@ async def _this_loop() -> asyncio.AbstractEventLoop:
 
 
 class _Pipe:
-    """One link and its connection.
+    """One link and its connection to the Core.
 
     Args:
-        find: Looks for the Core.
-        link: Where the Core's messages go.
+        find: Finds the Core.
+        link: Sends the Core's messages to the view.
     """
 
     def __init__(self, find: FindCore, link: Connection) -> None:
@@ -96,14 +96,14 @@ class _Pipe:
         self._run_task = asyncio.create_task(self._live())
 
     def receive(self, text: str) -> None:
-        """A text of the view came."""
+        """Forward a text of the view."""
         self._outgoing.put_nowait(text)
 
     def receive_binary(self) -> None:
         """Comms bring texts."""
 
     def on_closed(self) -> None:
-        """The view is gone. Idempotent."""
+        """Handle the view's end. Idempotent."""
         self._run_task.cancel()
 
     async def _live(self) -> None:

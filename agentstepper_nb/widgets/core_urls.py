@@ -1,4 +1,4 @@
-"""Where the runs of this kernel's Core are to be seen, for the views of widgets."""
+"""Finds the pages that show the runs of this kernel's Core, for the views of widgets."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 from .. import discover
 from ..errors import AgentStepperError
 
-#: What the address of a Jupyter server's runtime ends with, behind its base URL.
+#: The end of the URL of a Jupyter server's runtime socket, after the base URL.
 _PATH: Final = "agentstepper/runtime"
 
 
 def find_core_url() -> str:
-    """Where the Core that is found takes what controls agents; empty where none is found."""
+    """Find the URL of the discovered Core's runtime; empty if no Core is found."""
     try:
         return discover.find_runtime_endpoint().url
     except AgentStepperError:  # it is looked for again, and the view says what is wrong then
@@ -21,10 +21,10 @@ def find_core_url() -> str:
 
 
 def is_own_core(url: str) -> bool:
-    """Whether a Core is that of this kernel's Jupyter server, which the page is from.
+    """Whether a Core belongs to this kernel's Jupyter server, which serves the notebook's page.
 
     Args:
-        url: Where its runtime is reached.
+        url: The URL of the Core's runtime.
     """
     if os.environ.get(discover.URL_VARIABLE) or not url.endswith(f"/{_PATH}"):
         return False
@@ -33,10 +33,10 @@ def is_own_core(url: str) -> bool:
 
 
 def find_page_url(url: str) -> str:
-    """The base URL of the Jupyter server whose Core it is; empty for a Core that has no pages.
+    """Find the base URL of the Jupyter server that has a Core; empty for a Core without a server.
 
     Args:
-        url: Where its runtime is reached.
+        url: The URL of the Core's runtime.
     """
     base = url.removesuffix(_PATH)
     return "" if base == url else base.replace("ws", "http", 1)

@@ -12,7 +12,7 @@ from ..static_files import NOT_BUILT_MESSAGE, STATIC_FOLDER
 
 _LOADER = STATIC_FOLDER / "loader.js"
 
-#: What an unbuilt checkout shows in place of the view.
+#: The JavaScript module that is shown if the view isn't built.
 NOT_BUILT_MODULE = (
     f"export default {{ render: ({{ el }}) => {{ el.textContent = {dumps(NOT_BUILT_MESSAGE)} }} }}"
 )
@@ -49,7 +49,7 @@ class DebuggerWidget(anywidget.AnyWidget):
 
     @property
     def view_description(self) -> str:
-        """A description of what the view shows, for a person."""
+        """Describe the shown runs, for a person."""
         return f"the view of run {self.run}" if self.run else "the view of your agents' runs"
 
     def __repr__(self) -> str:

@@ -11,8 +11,8 @@ from IPython.display import DisplayHandle, display
 
 from .debugger_widget import HEIGHT_PX
 
-#: What our JupyterLab extension draws, straight to the Core: `{"run", "follow", "height"}`, and
-#: `"kept": true` once the output's HTML is the run's timeline, shown where the Core lost the run.
+#: The MIME type that the JupyterLab extension renders: `{"run", "follow", "height"}`, and `"kept": true`
+#: once the output's HTML is the run's timeline, which is shown if the Core has lost the run.
 VIEW_MIME: Final = "application/vnd.agentstepper.view+json"
 
 _WHERE: Final = (
@@ -57,7 +57,7 @@ class DisplayedView:
 
 
 def display_view(run: str | None = None, *, follow: bool = False) -> DisplayedView:
-    """Display the debugger's view now, whatever the cell does next.
+    """Display the debugger's view now, before the cell's other output.
 
     Args:
         run: The run's id; None: the newest run.
@@ -73,9 +73,9 @@ def display_view(run: str | None = None, *, follow: bool = False) -> DisplayedVi
 
 
 def _direct(run: str, follow: bool) -> dict[str, Any]:
-    """For our JupyterLab extension, which comes with the server's Core.
+    """Make the output for the JupyterLab extension, which is installed with the server's Core.
 
-    No widget stands beside it: who runs a notebook by a program would save its state, by default.
+    No widget is added: programs that execute notebooks save a widget's state by default.
     """
     view = {"run": run, "follow": follow, "height": HEIGHT_PX}
     words = f"{_subject(run)}. {_WHERE} {_LATER}"
@@ -83,7 +83,7 @@ def _direct(run: str, follow: bool) -> dict[str, Any]:
 
 
 def _by_kernel(run: str, follow: bool) -> dict[str, Any]:
-    """For any front end that shows widgets, where the Core is in this kernel."""
+    """Make the output for front ends with widgets, when the Core is in this kernel."""
     from .kernel_widget import KernelDebuggerWidget
 
     widget = KernelDebuggerWidget(run=run, follow=follow)

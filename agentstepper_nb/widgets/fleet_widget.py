@@ -77,7 +77,7 @@ def _list_errors(title: str, groups: tuple[ErrorGroup, ...]) -> list[str]:
 
 
 def _list_part(title: str, count: int, lines: list[str]) -> list[str]:
-    """A heading and the first of some lines; nothing where there are none."""
+    """Format a heading and the first of some lines; empty if there are no lines."""
     if not count:
         return []
     shown = [f"  {line}" for line in lines[:_MAX_LISTED]]

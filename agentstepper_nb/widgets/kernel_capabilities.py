@@ -1,4 +1,4 @@
-"""What this kernel can: whether it hears a view while a cell keeps its main thread."""
+"""Whether this kernel can receive a view's messages while a cell blocks its main thread."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, Final
 
 from IPython.core.getipython import get_ipython
 
-#: As kernels say it in their kernel_info_reply.
+#: The name of the feature in a kernel's kernel_info_reply.
 _SUBSHELLS: Final = "kernel subshells"
 
 
 @dataclass(frozen=True)
 class KernelCapabilities:
-    """What a kernel can.
+    """The capabilities of a kernel.
 
     Args:
         name: The kernel's implementation and its version, for a person.
-        subshells: Whether comm messages are handled on threads of their own, so that a view is heard
-            while the main thread is blocked. Whether a front end sends them there is its own matter.
+        subshells: Whether comm messages are handled on threads of their own, so that a view's messages
+            are received while the main thread is blocked. A front end may not use this.
     """
 
     name: str
@@ -27,7 +27,7 @@ class KernelCapabilities:
 
 
 def find_capabilities() -> KernelCapabilities | None:
-    """What the kernel of this process can; None where this process is no kernel."""
+    """Find the capabilities of this process's kernel; None if this process isn't a kernel."""
     kernel: Any = getattr(_shell(), "kernel", None)
     if kernel is None:
         return None
@@ -41,12 +41,12 @@ def find_capabilities() -> KernelCapabilities | None:
 
 
 def handle_on_subshell_thread(comm: Any) -> None:
-    """Let messages be handled where the front end sent them: on a thread of their own.
+    """Handle a comm's messages on the thread to which the front end sent them.
 
-    ipykernel 7.4 hands them to the thread that last published on the comm, which is the main one.
+    ipykernel 7.4 passes them to the thread that last published on the comm, usually the main one.
 
     Args:
-        comm: A widget's.
+        comm: A widget's comm.
     """
     if hasattr(comm, "_reply_subshell_for"):
         comm._reply_subshell_for = lambda data, default: default

@@ -16,13 +16,13 @@ from ..discover import AGENT_TOKEN_VARIABLE, CONTROL_TOKEN_VARIABLE, URL_VARIABL
 from ..hub import AccessRights, AgentStepperCore, Connection, PeerSession
 from ..protocol.data_model import Run
 
-#: Why there is one, in words for a person; the view shows them.
+#: Reasons for a Core in the kernel, for a person; the view shows them.
 REASON_NO_SERVER: Final = (
     "This kernel's Jupyter server has no AgentStepper Core, so one runs in the kernel."
 )
 REASON_REQUESTED: Final = "A Core was requested in the kernel, so one runs there."
 
-#: Its own, so that what the Core notes goes to who set up logging, and not below some cell.
+#: A logger of its own: the Core's records go to configured logging, and not to a cell's output.
 _log = logging.getLogger("agentstepper_nb.kernel_core")
 _log.addHandler(logging.NullHandler())
 
@@ -56,7 +56,7 @@ class KernelCore:
 
     @property
     def subshell_message_count(self) -> int:
-        """How many view messages came on a thread other than the main one, which may be blocked."""
+        """The number of view messages received outside the main thread, which may be blocked."""
         return self._subshell_message_count
 
     def runs(self) -> list[Run]:
@@ -88,7 +88,7 @@ class KernelCore:
         return self._core.hub.connect_view(connection, 2, AccessRights())
 
     def record_view_message(self) -> None:
-        """Record that a view's message came on this thread."""
+        """Count a view's message if this thread isn't the main one."""
         if threading.current_thread() is not threading.main_thread():
             self._subshell_message_count += 1
 
@@ -142,7 +142,7 @@ def close_kernel_core() -> None:
 
 
 def _leave_to_parent() -> None:
-    """In a forked child: the Core, its thread and its runs are the parent's."""
+    """Forget the Core in a forked child: its thread and its runs belong to the parent."""
     global _running, _lock
     _running = None
     _lock = threading.Lock()

@@ -67,7 +67,7 @@ class KernelDebuggerWidget(DebuggerWidget):
 
 
 def _via(why: str, can: KernelCapabilities | None) -> dict[str, str]:
-    """What the view says of how it reaches the Core."""
+    """Describe how the view reaches the Core."""
     sentences = [why]
     if can is not None and can.subshells:
         sentences.append(

@@ -1,4 +1,4 @@
-"""What stands where no front end shows a view: text that does nothing to a terminal."""
+"""Plain text for front ends without the views, safe for a terminal."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from ..protocol.text_escaping import escape_invisible
 
 
 def to_one_line(text: str, max_chars: int) -> str:
-    """A text as one line, without characters that nobody sees.
+    """Convert a text to one line, without invisible characters.
 
     Args:
-        text: Of anyone.
-        max_chars: Characters that it may have.
+        text: The text, which isn't trusted.
+        max_chars: The most characters of the line.
     """
     line = " ".join(escape_invisible(text, lambda _: " ").split())
     return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"

@@ -1,8 +1,8 @@
-"""A run's timeline as a page that needs nothing: for saved notebooks, exports, and GitHub.
+"""A run's timeline as self-contained HTML: for saved notebooks, exports, and GitHub.
 
-Every sanitiser takes it, as it has only tables and text: no script, no link, no picture, and the few
-styles are decoration. Texts of agents are escaped, what hides in them is shown as a sign, and nothing
-in them is taken for a formula.
+Every sanitiser accepts the HTML, as it has only tables and text: no script, no link, no picture, and
+the few styles are optional. Texts of agents are escaped, invisible characters are shown as a sign, and
+no text is rendered as a formula.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from ..protocol.tool_end_summaries import summarize_with_tool
 
 #: Bytes of a page, about: a notebook is read whole by whatever opens it.
 MAX_CHARS: Final = 200_000
-#: Rows from the start, and as many from the end: the first that keeps the page small enough is taken.
+#: Rows from the start, and as many from the end: the first number with a small enough page is used.
 _EDGE_ROWS: Final = (250, 100, 40, 15, 4)
 #: Files of a commit under a row, and lines of files and commits in all.
 _MAX_FILES: Final = 4
 _MAX_LINES: Final = 8
-#: Characters of a text: of what ended a run, a summary, a path or title.
+#: Characters of a long text: a failure, a summary, a path or title.
 _MAX_LONG_CHARS: Final = 300
 _MAX_SHORT_CHARS: Final = 160
 _MAX_NAME_CHARS: Final = 80
@@ -71,12 +71,12 @@ _LEFT_ALIGNED: Final = 'style="text-align:left"'
 
 _NO_BREAK_SPACE: Final = "\N{NO-BREAK SPACE}"
 
-#: What begins a formula: MathJax reads outputs as well, and formulas can carry links.
+#: The begin of a formula: MathJax renders outputs as well, and formulas can contain links.
 _FORMULA: Final = re.compile(r"[$\\]")
 #: A word so long that it would push the table's last column out of sight.
 _LONG_WORD: Final = re.compile(r"\S{30}(?=\S)")
 
-#: Writes what stands on a line under a row: most of them are left out where there are thousands.
+#: Makes a line under a row; called for shown lines only, as most of thousands are left out.
 Line = Callable[[], str]
 
 
@@ -163,7 +163,7 @@ def _ending(run: Run) -> str:
 
 
 def _exit(code: int | None) -> str:
-    """What became of the agent's process, where that says something."""
+    """Describe the exit of the agent's process, unless it exited with 0."""
     if not code:
         return ""
     if code > 0:
@@ -218,7 +218,7 @@ def _row(row: TimelineRow, agent: str) -> str:
 
 
 def _agent(row: TimelineRow, title: str) -> str:
-    """Whose a row is, before what it says."""
+    """Format the agent of a row, as the begin of the row."""
     label = find_label(row)
     name = f"<b>{_text(title, _MAX_NAME_CHARS)}</b>" if title else ""
     node = _text(label.node, _MAX_NAME_CHARS) if label is not None and label.node else ""
@@ -243,7 +243,7 @@ def _wide(content: str) -> str:
 
 
 def _lines(timeline: Timeline) -> dict[str, list[Line]]:
-    """What stands under rows, by their ids: the files that a tool changed, and the agent's commits."""
+    """Map row ids to the lines under the rows: a tool's changed files, and the agent's commits."""
     steps = any(commit.snapshot for commit in timeline.commits)
     numbers = [row.seq for row in timeline.rows]
     ends: dict[str, TimelineRow] = {}  # each event's last row
@@ -319,7 +319,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """As the view says it: "4 ms", "1.84 s", "12.3 s", "3:07"."""
+    """Format a duration as the view does: "4 ms", "1.84 s", "12.3 s", "3:07"."""
     if seconds < 0.9995:
         return f"{max(0, round(seconds * 1000))} ms"
     if seconds < 9.995:

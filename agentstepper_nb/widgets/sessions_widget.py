@@ -16,7 +16,7 @@ from .relayed_widget import RelayedWidget
 
 _BUNDLE = STATIC_FOLDER / "sessions.js"
 
-#: Sessions that are listed where no front end shows the view, and letters of what each said last.
+#: Sessions in the plain text that replaces the view, and characters of each session's last message.
 _MAX_LISTED_SESSIONS: Final = 20
 _MAX_TEXT_CHARS: Final = 60
 
@@ -64,7 +64,7 @@ def _listed(states: list[AgentState]) -> list[str]:
 
 
 def _last_words(state: AgentState) -> str:
-    """What its last step said."""
+    """Return the error or the text of a session's last step."""
     text = state.last_error if state.status == "error" else None
     if text is None and isinstance(state.result, dict):
         text = state.result.get("text")

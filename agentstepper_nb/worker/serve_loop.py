@@ -62,7 +62,7 @@ async def run_worker(
         end: When the worker ends.
 
     Raises:
-        NotTakenError: The Core refuses this worker.
+        RpcRefusedError: The Core refuses this worker.
     """
     input_closed = asyncio.Event()
     if end.at_stdin_eof:

@@ -1,4 +1,4 @@
-"""Where a run halts by itself: the same rules in the agent's SDK, in the Core, and on recorded runs.
+"""Rules for where a run halts by itself, shared by the agent's SDK, the Core, and dry runs.
 
 Imports what `core` may.
 Begin reading in `engine`: one engine a run; `watches` and `conditions` are the parts of a

@@ -1,4 +1,4 @@
-"""What conditions see of a halt point: names with values as JSON has them, each made when asked for."""
+"""The variables that conditions read of a halt point: JSON values by name, each made on first use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_messages(prompt: Any) -> list[Any]:
 
 
 def _parts(data: Any) -> Iterator[str | dict[str, Any]]:
-    """What was said and asked for, in its order, wherever one of the shapes has it."""
+    """The texts and the calls of an answer, in their order, in any of the known response shapes."""
     match data:
         case str():
             yield data
@@ -84,7 +84,7 @@ def _call(name: str, args: Any, id: Any) -> dict[str, Any]:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What a JSON text says; one that isn't strict JSON is a text to us."""
+    """Decode a JSON text; a text that isn't strict JSON is the value itself."""
     try:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError):
@@ -92,13 +92,13 @@ def parse_json(text: str | bytes) -> Any:
 
 
 class ConditionVariables:
-    """A halt point, to be read by names.
+    """The variables of a halt point, by name.
 
     Args:
         point: The halt point.
-        totals: What its run has used so far, it included.
-        program: Its run's program.
-        marks: The names of the effect checks that mark it.
+        totals: The run's usage so far, this halt point included.
+        program: The run's program.
+        marks: The names of the effect checks that mark the halt point.
     """
 
     __slots__ = ("_known", "marks", "point", "program", "totals")
@@ -120,7 +120,7 @@ class ConditionVariables:
         return known[name]
 
     def matches(self, side: EventSide, *kinds: EventKind) -> bool:
-        """Whether this is such a side of an event of such a kind."""
+        """Whether the halt point is on this side of an event of one of these kinds."""
         return self.point.side is side and self.point.kind in kinds
 
 
@@ -244,7 +244,7 @@ def _run(variables: ConditionVariables) -> Any:
     }
 
 
-#: What a condition may name; docs/guide/breakpoints.md says what each is.
+#: The variables of conditions; docs/guide/breakpoints.md describes each of them.
 VARIABLES: Final[dict[str, Callable[[ConditionVariables], Any]]] = {
     "agent": _agent,
     "answer": _answer,

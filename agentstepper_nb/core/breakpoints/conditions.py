@@ -19,7 +19,7 @@ from .expression_parser import find_column, parse_expression, raise_at_column
 from .functions import FUNCTIONS, METHODS, ConditionFunction, TextPattern
 from .operators import COMPARISONS, OPERATIONS, check_size, get_item, name_type, negate, slice_value
 
-#: What a node of a condition becomes.
+#: The compiled form of a condition's node.
 Code = Callable[[EvaluationFrame], Any]
 
 
@@ -56,7 +56,7 @@ class Comprehension:
         self._steps = steps
 
     def __call__(self, frame: EvaluationFrame, first: int = 0) -> Iterator[Any]:
-        """Its items, one after the other; of the clauses from one on, where those before are set."""
+        """Yield the comprehension's items, from a clause on, with earlier variables set."""
         if first == len(self._clauses):
             yield self._body(frame)
             return
@@ -64,7 +64,7 @@ class Comprehension:
             yield from self(frame, first + 1)
 
 
-#: How deeply a condition may be nested.
+#: The deepest nesting of a condition.
 _DEEPEST: Final = 60
 _ALLOWED: Final = (
     "Conditions have names, texts, numbers, lists, .items, [items], comparisons, and, or, not, in, "
@@ -98,7 +98,7 @@ class ConditionCompiler:
         self._text = text
         self._scope: dict[str, int] = {}  # variables to their slots
         self._depth = 0
-        #: How many variables there were.
+        #: The number of variables.
         self.slots = 0
 
     def code(self, node: ast.expr) -> Code:
@@ -303,7 +303,7 @@ class ConditionCompiler:
         return ComprehensionClause(whole, slot, [self.code(test) for test in clause.ifs])
 
 
-#: What makes a node's function, by the node's type; conditions have no others.
+#: The compiler of each type of node; conditions have no other nodes.
 NODE_COMPILERS: Final[dict[type[ast.expr], Callable[[ConditionCompiler, Any], Code]]] = {
     ast.Constant: ConditionCompiler._constant,
     ast.Name: ConditionCompiler._name,
@@ -339,7 +339,7 @@ def _joined(values: list[Code], all_of_them: bool) -> Code:
 
 
 def _unknown(name: str) -> str:
-    """That there is no such name, and the one that was meant."""
+    """The error for an unknown name, with the name that was probably meant."""
     constant = _CONSTANTS.get(name)
     like = f" Did you mean “{constant}”?" if constant else did_you_mean(name, VARIABLES)
     return f"there is no name “{name}”.{like}"
@@ -349,11 +349,11 @@ __all__ = ["Condition", "ConditionError", "load_condition", "parse_condition"]
 
 
 class Condition:
-    """A condition that can be asked of halt points.
+    """A condition that can be evaluated at halt points.
 
     Args:
-        code: What it is compiled to.
-        slots: How many variables it has.
+        code: The compiled condition.
+        slots: The number of its variables.
     """
 
     __slots__ = ("_code", "_slots")
@@ -363,10 +363,10 @@ class Condition:
         self._slots = slots
 
     def __call__(self, variables: ConditionVariables) -> bool:
-        """Whether it holds.
+        """Whether the condition holds.
 
         Raises:
-            ConditionError: It has no value here: texts compared with numbers, too many steps.
+            ConditionError: The condition has no value here: texts compared with numbers, too many steps.
         """
         try:
             return bool(self._code(EvaluationFrame(variables, self._slots)))
@@ -375,10 +375,10 @@ class Condition:
 
 
 def parse_condition(text: str) -> Condition:
-    """Read a condition.
+    """Parse a condition.
 
     Raises:
-        ConditionError: It isn't one: in which column, and what is allowed there.
+        ConditionError: The text is no condition; the error names the column, and what is allowed there.
     """
     compiler = ConditionCompiler(text)
     code = compiler.code(parse_expression(text))
@@ -386,9 +386,7 @@ def parse_condition(text: str) -> Condition:
 
 
 def load_condition(text: str) -> Condition:
-    """Read a condition of a breakpoint that is set; one that can't be read fails wherever it is
-    asked.
-    """
+    """Parse the condition of a breakpoint in force; an invalid one fails at each evaluation."""
     try:
         return parse_condition(text)
     except ConditionError as failed:

@@ -26,10 +26,10 @@ _PLACES: Final = {
 
 
 def make_rule_code(rule: EditRuleDefinition) -> str:
-    """The Python of a rule: a function, with a comment that says where to call it.
+    """The Python code of a rule: a function, with a comment that says where to call the function.
 
     Args:
-        rule: The rule, which can be set. Of a tool's call the function takes the arguments alone.
+        rule: A valid rule. For a tool call, the function's parameter is the arguments alone.
     """
     value = name_value(rule)
     path = parse_pointer(rule.path)[1 if value == "arguments" else 0 :]
@@ -54,8 +54,8 @@ def make_function(
     Args:
         rule: The rule.
         function: The function's name.
-        value: The name of its parameter.
-        path: Where in the value the edit is made.
+        value: The name of the function's parameter.
+        path: The path in the value at which the edit is made.
     """
     change = rule.change
     imports = ["import copy"] if path else []
@@ -82,7 +82,7 @@ def make_function(
 
 
 def name_value(rule: EditRuleDefinition) -> str:
-    """What a rule edits, as its code names it."""
+    """The name of the value that a rule edits, as the rule's code uses it."""
     return _VALUES.get((rule.kind, rule.side), "data")
 
 

@@ -32,10 +32,10 @@ _MAX_EDITED_BYTES: Final = 16 * 1024 * 1024
 #: Rows of a dry run that are named, and characters of what stands there.
 _MAX_NAMED: Final = 100
 _MAX_SHOWN_CHARS: Final = 500
-#: What a tool's call keeps: rules edit its arguments.
+#: The part of a tool call that rules edit: its arguments.
 _ARGUMENT: Final = "/Argument"
 
-#: Says why an edit can't be taken; None where it can.
+#: Returns the reason why an edit can't be applied; None: it can.
 FindProblem = Callable[[str], str | None]
 
 
@@ -49,26 +49,26 @@ class RulePoint(NamedTuple):
 
 
 class RuleResult(NamedTuple):
-    """What edit rules make of a halt point."""
+    """The outcome of edit rules at a halt point."""
 
     edit: str | None = None  # JSON text; None: no rule matched
-    rules: tuple[str, ...] = ()  # the ids of those that made it, in order
-    error: str | None = None  # a rule matched and couldn't make its edit: it halts
+    rules: tuple[str, ...] = ()  # the ids of the rules that made the edit, in order
+    error: str | None = None  # a rule matched and couldn't make its edit: the run halts
 
 
 _NOTHING: Final = RuleResult()
 
 
 class EditRuleEngine:
-    """The edit rules of one run, with what they remember of it.
+    """The edit rules of one run, with their state.
 
     Args:
         program: The run's program.
-        rules: In their order; those that are off or for other programs are passed over.
+        rules: In their order; disabled ones and those of other programs are ignored.
 
     Attributes:
-        armed: Those that are in force.
-        revision: How often they were set since the engine was made.
+        armed: The rules in force.
+        revision: The number of times that rules were set since the engine was made.
     """
 
     def __init__(self, program: str, rules: Iterable[EditRuleDefinition] = ()) -> None:
@@ -78,7 +78,7 @@ class EditRuleEngine:
         self.set(rules)
 
     def set(self, rules: Iterable[EditRuleDefinition]) -> None:
-        """Take these in place of those before. One that is as it was remembers what it did."""
+        """Replace the rules in force. An unchanged rule keeps its state."""
         before = {armed.rule.id: armed for armed in self.armed}
         armed = []
         for rule in rules:
@@ -89,16 +89,16 @@ class EditRuleEngine:
         self.revision += 1
 
     def may_edit(self, kind: EventKind, side: EventSide, name: str | None) -> bool:
-        """Whether any rule may edit such a halt point, whatever its data and agent are."""
+        """Whether any rule may edit such a halt point, for any data and any agent."""
         return any(armed.may_edit(kind, side, name) for armed in self.armed)
 
     def apply(self, point: RulePoint, data: str, find_problem: FindProblem) -> RuleResult:
-        """Make the edits of all rules that match, each in what the one before made.
+        """Make the edits of all rules that match, each on the result of the rule before.
 
         Args:
             point: The halt point.
-            data: Its JSON text, as the agent sent it.
-            find_problem: Says why the agent can't take an edit.
+            data: The halt point's JSON text, as the agent sent it.
+            find_problem: Returns the reason why the agent can't apply an edit.
         """
         text, made, error = data, [], None
         for armed in self.armed:
@@ -154,7 +154,7 @@ class _Armed:
         return self._claims.setdefault("", claim) is claim
 
     def undo(self) -> None:
-        """It didn't make the edit."""
+        """Record that the rule didn't make its edit."""
         self._claims.clear()
 
 
@@ -165,10 +165,10 @@ CompiledChange = Callable[[Raw], Raw]
 
 
 def compile_change(change: SetValue | ReplaceText) -> CompiledChange:
-    """A change, ready to be made.
+    """Compile a change.
 
     Raises:
-        ConditionError: Its value isn't JSON, or its pattern can't be read.
+        ConditionError: The change's value isn't JSON, or its pattern can't be parsed.
     """
     if isinstance(change, SetValue):
         try:
@@ -206,7 +206,7 @@ def edit_text(change: CompiledChange, path: tuple[str, ...], data: str) -> str |
 
 
 def find_value(path: tuple[str, ...], data: str) -> Raw | None:
-    """What stands at a path of a JSON text; None where nothing does."""
+    """The value at a path of a JSON text; None where the path doesn't exist."""
     found = Raw(data.encode())
     for key in path:
         opened = _open(found)
@@ -230,7 +230,7 @@ def _edit(raw: Raw, path: tuple[str, ...], change: CompiledChange) -> Raw | None
 
 
 class _Members(NamedTuple):
-    """What an object or a list holds, each as it is written, by the key that a JSON Pointer has."""
+    """The members of an object or a list as JSON text, by the key that a JSON Pointer has."""
 
     members: dict[str, Raw]
     is_list: bool
@@ -268,7 +268,7 @@ def _replace_texts(raw: Raw, pattern: TextPattern, replacement: str) -> Raw:
 
 
 def _canonical(raw: Raw) -> bytes:
-    """JSON text without what says nothing, so that two can be compared."""
+    """JSON text in a canonical form, so that two texts can be compared."""
     opened = _open(raw)
     if opened is not None:
         members = {key: Raw(_canonical(each)) for key, each in opened.members.items()}
@@ -326,17 +326,17 @@ def check_edit_rule(rule: EditRuleDefinition) -> None:
 def dry_run_edit_rule(
     rule: EditRuleDefinition, history: RunHistory, check_limit: Callable[[], None] = lambda: None
 ) -> EditRuleOutcome:
-    """What an edit rule would have edited in a run that is recorded, whatever its program.
+    """The edits that an edit rule would have made in a recorded run of any program.
 
-    Where it fails, the dry run ends.
+    If the rule fails, the dry run ends.
 
     Args:
         rule: The rule.
         history: The run.
-        check_limit: Called after each row; what it raises ends the dry run.
+        check_limit: Called after each row; an error that it raises ends the dry run.
 
     Raises:
-        ProtocolError: As `check_edit_rule`.
+        ProtocolError: The rule is invalid, as for `check_edit_rule`.
     """
     check_edit_rule(rule)
     engine = EditRuleEngine(history.run.program, [replace(rule, program="*", enabled=True)])

@@ -15,9 +15,9 @@ _NAMED: Final = re.compile(r"\beffect\b")
 
 
 class LazyEffects:
-    """One run's effect checks, which cost nothing until a condition asks for them.
+    """The effect checks of one run, which cost nothing until a condition asks for marks.
 
-    They then know what came since, and whether the workspace is watched.
+    From then on the checks know later events, and whether the workspace is watched.
 
     Args:
         workspace: The agent's folder; "" where it has none.

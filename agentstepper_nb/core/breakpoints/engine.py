@@ -1,7 +1,6 @@
-"""What breakpoints make of a run's halt points, one after the other, while it runs or once it is
-recorded.
+"""Evaluates breakpoints at a run's halt points, one after the other, live or on a recorded run.
 
-Pure: what was is what a breakpoint remembers.
+Pure: the state of a breakpoint holds all that it needs of earlier halt points.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from .watches import ObservedPoint, PointFilter, UsageTotals, compile_glob, make
 
 
 class BreakpointResult(NamedTuple):
-    """What breakpoints say of a halt point."""
+    """The outcome of breakpoints at a halt point."""
 
     hits: tuple[str, ...] = ()  # ids, in the order of the breakpoints
     halts: bool = False
-    error: str | None = None  # a condition failed, and how: it halts
+    error: str | None = None  # the error of a condition that failed: the run halts
 
 
 _NOTHING: Final = BreakpointResult()
@@ -38,11 +37,11 @@ _SHOWN: Final = 60
 
 
 class BreakpointEngine:
-    """The breakpoints of one run, with all they remember of it.
+    """The breakpoints of one run, with their state.
 
     Args:
         program: The run's program.
-        breakpoints: In their order; those that are off or for other programs are passed over.
+        breakpoints: In their order; disabled ones and those of other programs are ignored.
         workspace: The agent's folder; "" where it has none.
         make_checks: Makes the effect checks, once a breakpoint asks for them; None: halt points come
             with their marks.
@@ -62,7 +61,7 @@ class BreakpointEngine:
         self.set(breakpoints)
 
     def set(self, breakpoints: Iterable[BreakpointRule]) -> None:
-        """Take these in place of those before. One that is as it was goes on counting; others begin."""
+        """Replace the breakpoints in force. An unchanged breakpoint keeps its counts; others don't."""
         before = {armed.breakpoint.id: armed for armed in self._armed}
         after: list[_Armed] = []
         for breakpoint in breakpoints:
@@ -76,35 +75,33 @@ class BreakpointEngine:
 
     @property
     def has_breakpoints(self) -> bool:
-        """Whether any breakpoint is in force: without one, nothing needs to be told but what was
-        used.
-        """
+        """Whether any breakpoint is in force: without one, the engine needs only the usage."""
         return bool(self._armed)
 
     def may_halt(self, kind: EventKind, side: EventSide, name: str | None) -> bool:
-        """Whether any breakpoint in force may halt at such a halt point, whatever its data is.
+        """Whether any breakpoint in force may halt at such a halt point, for any data.
 
         Args:
             kind: The event's kind.
-            side: Its begin or its end.
+            side: The begin or the end of the event.
             name: The tool, the model or the custom event's type.
         """
         return any(armed.may_halt(kind, side, name) for armed in self._armed)
 
     def record_changed_paths(self, paths: Iterable[str]) -> None:
-        """These files of the workspace were changed: told before the halt point that follows."""
+        """Record that files of the workspace changed: call this before the halt point that follows."""
         paths = tuple(paths)
         for armed in self._armed:
             if armed.watch is not None:
                 armed.watch.record_changed_paths(paths)
 
     def record_changes(self, changes: tuple[FileChange, ...]) -> None:
-        """As `record_changed_paths`, with what became of the files."""
+        """Record changes as `record_changed_paths` does, with each file's kind of change."""
         self.record_changed_paths(list_changed_paths(changes))
         self._effects.record_changes(changes)
 
     def evaluate(self, point: ObservedPoint) -> BreakpointResult:
-        """A halt point was reached: to be called once for each of the run, in their order."""
+        """Evaluate the breakpoints at a halt point: call this once for each halt point, in order."""
         totals = self._totals  # which watches and conditions read
         if point.side is EventSide.BEGIN:
             totals.events += 1
@@ -133,7 +130,7 @@ class BreakpointEngine:
 
 
 class _Armed:
-    """A breakpoint in force, and what it remembers."""
+    """A breakpoint in force, and its state."""
 
     __slots__ = ("_condition", "_done", "_filter", "_matches", "breakpoint", "watch")
 
@@ -148,7 +145,7 @@ class _Armed:
         self._done = False  # it hits no more
 
     def concerns(self, point: ObservedPoint, totals: UsageTotals) -> bool:
-        """Whether all holds here but the condition, which is dear to ask."""
+        """Whether all parts of the breakpoint match but the condition, which is costly to evaluate."""
         watch = self.watch
         if watch is not None:
             watch.observe(point, totals)
@@ -157,7 +154,7 @@ class _Armed:
         return not self._done and self._filter.matches(point)
 
     def may_halt(self, kind: EventKind, side: EventSide, name: str | None) -> bool:
-        """Whether it may halt at such a halt point, whatever its data is."""
+        """Whether the breakpoint may halt at such a halt point, for any data."""
         return (
             not self._done
             and self.breakpoint.reaction is Reaction.HALT
@@ -165,10 +162,10 @@ class _Armed:
         )
 
     def hits(self, variables: ConditionVariables) -> bool:
-        """Whether it hits, where it concerns this halt point: it counts a match.
+        """Whether the breakpoint hits at a halt point that it concerns; counts a match.
 
         Raises:
-            ConditionError: Its condition fails.
+            ConditionError: The breakpoint's condition fails.
         """
         if self._condition is not None and not self._condition(variables):
             return False
@@ -187,7 +184,7 @@ def _failed(breakpoint: BreakpointRule, error: ConditionError) -> str:
     return f"Breakpoint “{shown}”: {error}"
 
 
-#: As many rows are named; all are counted.
+#: The most rows that are named; all hits are counted.
 _NAMED: Final = 1000
 #: Rows that are no halt points of the agent's.
 _NEVER: Final = {
@@ -242,17 +239,17 @@ def observe_halt_point(halt_point: HaltPoint) -> ObservedPoint:
 def dry_run(
     breakpoint: BreakpointRule, history: RunHistory, check_limit: Callable[[], None] = lambda: None
 ) -> DryRunOutcome:
-    """Where a breakpoint would have hit in a run that is recorded, whatever its program.
+    """The rows of a recorded run, of any program, at which a breakpoint would have hit.
 
-    Where its condition fails, the dry run ends: the row is the last of the hits.
+    If the condition fails, the dry run ends: the failing row is the last of the hits.
 
     Args:
         breakpoint: The breakpoint.
         history: The run.
-        check_limit: Called after each row; what it raises ends the dry run.
+        check_limit: Called after each row; an error that it raises ends the dry run.
 
     Raises:
-        ProtocolError: As `check`.
+        ProtocolError: The breakpoint is invalid, as for `check_breakpoint`.
     """
     check_breakpoint(breakpoint)
     breakpoints = BreakpointEngine(
@@ -279,7 +276,7 @@ def dry_run(
 def evaluate_history(
     breakpoints: BreakpointEngine, history: RunHistory
 ) -> Iterator[tuple[HaltPoint, BreakpointResult]]:
-    """Tell breakpoints of a recorded run, as they would have been told while it ran."""
+    """Evaluate breakpoints on a recorded run, in the same way as while it ran."""
     for step in _order_history(history):
         if isinstance(step, Commit):
             breakpoints.record_changes(step.changes)
@@ -288,7 +285,7 @@ def evaluate_history(
 
 
 def _order_history(history: RunHistory) -> list[HaltPoint | Commit]:
-    """What the agent's breakpoints were told, in the order in which they were.
+    """The records that the agent's breakpoints evaluate, in their live order.
 
     The row at a run's end is the Core's own; debug messages are no halt points.
     """

@@ -1,4 +1,4 @@
-"""What one evaluation of a condition has and may take, and how it fails."""
+"""The inputs, limits and errors of one evaluation of a condition."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from .condition_variables import ConditionVariables
 
 
 class ConditionError(Exception):
-    """A condition can't be read, or has no value at a halt point: the text says why, to a person.
+    """Raised where a condition can't be parsed, or has no value at a halt point; for a person to read.
 
     Args:
         message: The text.
-        column: Where in the condition, from 0; None where it is about all of it.
+        column: The column of the error, from 0; None where the error is about the whole condition.
     """
 
     def __init__(self, message: str, column: int | None = None) -> None:
@@ -30,8 +30,8 @@ class EvaluationFrame:
     """One evaluation: the view, the variables of comprehensions, and the steps that are left.
 
     Args:
-        variables: What the condition's names mean.
-        slots: How many variables it has.
+        variables: The values of the condition's names.
+        slots: The number of the condition's variables.
     """
 
     __slots__ = ("_left", "slots", "variables")

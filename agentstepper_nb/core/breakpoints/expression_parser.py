@@ -23,10 +23,10 @@ _FOREIGN: Final = re.compile(r"=>|=<|&&|\|\||!(?!=)|(?<![=!<>:])=(?!=)")
 
 
 def parse_expression(text: str) -> ast.expr:
-    """The expression that a text is.
+    """Parse a text as an expression.
 
     Raises:
-        ConditionError: It is none, or too long.
+        ConditionError: The text is no expression, or is too long.
     """
     try:
         if len(text.encode()) > MAX_EXPRESSION_BYTES:
@@ -46,12 +46,12 @@ def parse_expression(text: str) -> ast.expr:
 
 
 def _explain(line: str, lead: int, failed: SyntaxError) -> NoReturn:
-    """Say what is wrong with a text that Python can't read.
+    """Raise an error that explains a text which Python can't parse.
 
     Args:
         line: The text, on one line.
-        lead: The characters that stand before it in what the person wrote.
-        failed: Python's complaint.
+        lead: The number of characters before the text in the person's input.
+        failed: Python's error.
     """
     foreign = _FOREIGN.search(_without_texts(line))
     if foreign:
@@ -81,7 +81,7 @@ def _lead(text: str) -> int:
 
 
 def raise_at_column(column: int, why: str) -> NoReturn:
-    """Say what is wrong at a column, from 0.
+    """Raise an error about a column, from 0.
 
     Raises:
         ConditionError: Always.
@@ -90,7 +90,7 @@ def raise_at_column(column: int, why: str) -> NoReturn:
 
 
 def find_column(text: str, node: ast.expr) -> int:
-    """Where in a condition a node of it begins: Python counts in bytes."""
+    """The column at which a node begins in a condition: Python counts in bytes."""
     before = _on_one_line(text).encode()[: node.col_offset].decode(errors="ignore")
     return _lead(text) + len(before)
 

@@ -22,13 +22,13 @@ _REPEAT: Final = re.compile(r"(\)?)(?:(\+)|\{ *(\d*) *(?:(,) *(\d*) *)?\})")
 
 
 class TextPattern:
-    """A regular expression, ready to be searched for.
+    """A compiled regular expression.
 
     Args:
         text: The expression, as the `regex` package has it.
 
     Raises:
-        ConditionError: It is none, or one that would take too much.
+        ConditionError: The text is no regular expression, or matching it could take too long.
     """
 
     __slots__ = ("_compiled", "_text")
@@ -51,11 +51,11 @@ class TextPattern:
             ) from None
 
     def replace_in(self, text: str, replacement: str) -> str:
-        """A text with all that the expression matches replaced.
+        """A text with all matches of the expression replaced.
 
         Args:
             text: The text.
-            replacement: What stands in its place; a backslash and a number are a group.
+            replacement: The replacement; a backslash and a number are a group.
 
         Raises:
             ConditionError: The replacement names no group, or to replace takes too long.
@@ -101,7 +101,7 @@ _DIGITS: Final = 100
 
 
 class ConditionFunction(NamedTuple):
-    """A function: how many arguments it takes, and what it makes of them."""
+    """A function of conditions: the number of its arguments, and its code."""
 
     min_args: int
     max_args: int
@@ -110,7 +110,7 @@ class ConditionFunction(NamedTuple):
 
 
 def _items(value: Any, name: str) -> Iterable[Any]:
-    """What a list has; one that is missing is empty. Comprehensions come as iterators."""
+    """The items of a list; a missing list is empty. Comprehensions come as iterators."""
     if value is None:
         return ()
     if isinstance(value, str | int | float):
@@ -183,7 +183,7 @@ def _greatest(frame: EvaluationFrame, *values: Any) -> Any:
 
 
 def _alike(frame: EvaluationFrame, values: tuple[Any, ...], name: str) -> list[Any]:
-    """All numbers or all texts, of one list or of the arguments; what is missing is left out."""
+    """All numbers or all texts, of one list or of the arguments; missing values are left out."""
     given = _items(values[0], name) if len(values) == 1 else values
     found = [value for value in _counted(frame, given) if value is not None]
     if all(map(is_number, found)) or all(isinstance(value, str) for value in found):

@@ -1,6 +1,6 @@
-"""What operators do to values as JSON has them. What is missing (None) stays so, and compares as False.
+"""Operators on JSON values. A missing value (None) stays missing, and compares as False.
 
-Numbers and texts stay small; a text compared with a number is a person's mistake, and is said.
+Numbers and texts stay small; a comparison of a text with a number is an error for the person.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Operation = Callable[[EvaluationFrame, Any, Any], Any]
 
 
 def name_type(value: Any) -> str:
-    """What a value is, for people."""
+    """The name of a value's type, for people."""
     match value:
         case bool():
             return "true or false"
@@ -35,7 +35,7 @@ def name_type(value: Any) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it can be reckoned with."""
+    """Whether a value can be used in arithmetic."""
     return isinstance(value, int | float)
 
 
@@ -121,7 +121,7 @@ def is_within(frame: EvaluationFrame, element: Any, container: Any) -> bool:
 
 
 def get_item(_frame: EvaluationFrame, container: Any, key: Any) -> Any:
-    """What a list, a text or an object has at a place; None where it has nothing there."""
+    """The item of a list, a text or an object at a key; None where there is none."""
     match container:
         case dict():
             return container.get(key) if isinstance(key, str) else None

@@ -1,7 +1,7 @@
-"""Where a step halts: the same rules in the agent's SDK, in the Core, and on recorded runs.
+"""Rules for where a step halts, shared by the agent's SDK, the Core, and recorded runs.
 
-A target changes with the halt points that it is told of: `advance_step` gives the next one. None in
-place of a target is a step that halts at each halt point.
+A target changes with each halt point: `advance_step` returns the next target. None in place of a
+target is a step that halts at each halt point.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SteppableEvent(Protocol):
 
     @property
     def kind(self) -> EventKind:
-        """What it is."""
+        """The kind of the event."""
 
     @property
     def name(self) -> str | None:
@@ -34,15 +34,15 @@ class SteppableEvent(Protocol):
 
     @property
     def parent(self) -> str | None:
-        """The event that it happens inside of."""
+        """The event that contains the event."""
 
     @property
     def scope(self) -> ScopePath:
-        """Its path."""
+        """The path of the event's scope."""
 
     @property
     def depth(self) -> int:
-        """How many open events it began inside of."""
+        """The number of open events that the event began inside of."""
 
 
 #: Finds an open event by its id; None where it has ended, or never began.
@@ -62,10 +62,10 @@ class StepPoint(NamedTuple):
 
 
 class StepResult(NamedTuple):
-    """What a step's target says of a halt point."""
+    """The effect of a halt point on a step."""
 
     halts: bool
-    target: StepTarget | None  # from then on
+    target: StepTarget | None  # the target from then on
 
 
 def find_step_scope(path: ScopePath) -> ScopePath:
@@ -92,10 +92,10 @@ def make_step_target(
     """The target of a step that begins.
 
     Args:
-        request: What a person asks for.
-        point: The halt point that the run goes on from; None where it isn't halted.
+        request: The target that a person requests.
+        point: The halt point that the run resumes from; None where the run isn't halted.
         find_open: Finds the run's open events.
-        current: The target until now.
+        current: The target before the step.
     """
     scope = () if point is None else find_step_scope(point.scope)
     kind = request.kind
@@ -237,11 +237,11 @@ def end_step_scope(
 
 
 def choose_later_target(ours: StepTarget | None, theirs: StepTarget | None) -> StepTarget | None:
-    """Of two targets that one step came to, the later: the Core and the agent may be apart.
+    """The later of two targets of one step: the Core and the agent may have seen different halt points.
 
     Args:
-        ours: What it came to here.
-        theirs: What it came to there.
+        ours: The target on this side.
+        theirs: The target on the other side.
     """
     if ours is None or theirs is None:
         return None

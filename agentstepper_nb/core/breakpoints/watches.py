@@ -1,6 +1,6 @@
-"""What breakpoints are told and are about, and what they watch over a whole run.
+"""The inputs and filters of breakpoints, and watches, which observe a whole run.
 
-A watch is told of all, and comes true at a moment. From there it is *due*, until its breakpoint matches.
+A watch sees all halt points and becomes *due* at one of them, until its breakpoint matches.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ...protocol.data_model import AgentLabel, EventKind, EventOutcome, EventSid
 
 
 class ObservedPoint(NamedTuple):
-    """A halt point, as breakpoints see it: as the agent sent it, whatever edits came after.
+    """A halt point, as breakpoints see it: the data that the agent sent, without later edits.
 
     Args:
-        data: Its JSON text, UTF-8.
+        data: The halt point's JSON text, UTF-8.
     """
 
     kind: EventKind
@@ -52,7 +52,7 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
 
 
 class PointFilter:
-    """Which halt points a breakpoint is about."""
+    """The filter of the halt points that a breakpoint concerns."""
 
     __slots__ = ("_fits", "_fits_agent", "_kind", "_on_error", "_side")
 
@@ -90,7 +90,7 @@ class PointFilter:
 
 @dataclass(slots=True)
 class UsageTotals:
-    """What a run has used so far; `BreakpointEngine.evaluate` adds a halt point."""
+    """The total usage of a run so far; `BreakpointEngine.evaluate` adds a halt point."""
 
     tokens: int = 0
     cost: float = 0.0  # US dollars
@@ -103,7 +103,7 @@ class WatchState:
     __slots__ = ("due",)
 
     def __init__(self) -> None:
-        #: Whether it came true, and its breakpoint has not matched since.
+        #: Whether the watch came true, and its breakpoint has not matched since.
         self.due = False
 
     def observe(self, point: ObservedPoint, totals: UsageTotals) -> None:
@@ -221,7 +221,7 @@ def make_watch(breakpoint: BreakpointRule, point_filter: PointFilter) -> WatchSt
 
 
 def is_same_json(left: bytes, right: bytes) -> bool:
-    """Whether two JSON texts say the same; the order of an object's keys says nothing."""
+    """Whether two JSON texts have equal values; the order of an object's keys doesn't count."""
     # Texts of one writer that differ in the order of keys alone are equally long.
     return left == right or (len(left) == len(right) and _sorted(left) == _sorted(right))
 

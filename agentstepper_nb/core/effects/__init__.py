@@ -1,7 +1,7 @@
-"""What a tool claims against what it did: small pure checks over a call, its result and its files.
+"""Compares a tool's claim with its effect: small pure checks over a call, its result and its files.
 
 Imports what `core` may.
-Begin reading in `checks`, then in `tracker`, which remembers one run for them.
+Begin reading in `checks`, then in `tracker`, which holds the memory of one run for the checks.
 """
 
 from .checks import BUILTIN_CHECKS, EffectCheck, EffectChecks, load_effect_checks

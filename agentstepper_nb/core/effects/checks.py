@@ -1,7 +1,7 @@
 """The effect checks: each a pure function from a tool's end to what doesn't fit, and their registry.
 
-They are precise rather than eager: what a reader would shrug at isn't marked. A check says one thing in
-one sentence, names the file or the row, and quotes the tool.
+The checks are precise rather than eager: harmless differences get no mark. A check's message is one
+sentence, names the file or the row, and quotes the tool.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAX_COMPARED: Final = 10
 #: Characters of a quotation, and of a mark.
 _MAX_QUOTED_CHARS: Final = 70
 MAX_MARK_CHARS: Final = 300
-#: A command whose exit code is not that of the program which spoke.
+#: A command whose exit code may not be that of the program with the output.
 _JOINED: Final = re.compile(r"[|;]|&&")
 _TEST_COMMAND: Final = re.compile(
     r"\b(?:pytest|unittest|tox|nose2?|jest|vitest|mocha|(?:npm|yarn|pnpm)(?: run)? test|cargo test"
@@ -39,12 +39,12 @@ _TEST_TOOL: Final = re.compile(r"test", re.IGNORECASE)
 
 
 class EffectCheck(NamedTuple):
-    """A check.
+    """An effect check.
 
     Args:
-        name: By it the check is switched off, and breakpoints ask for it.
-        title: What it compares, in words.
-        check: Says what doesn't fit; a text is a warning of this check's.
+        name: The name, for switching the check off and for breakpoints.
+        title: The compared things, in words.
+        check: Returns the mark of a call; a text is a warning of this check.
     """
 
     name: str
@@ -92,7 +92,7 @@ def _is_kept(path: str, changed: Iterable[FileEffect]) -> bool:
 
 
 def check_no_effect(call: EffectInput) -> EffectMark | str | None:
-    """It says that it wrote, or is a tool that writes, and no file changed."""
+    """Mark a call that claims a write, or whose tool writes, while no file changed."""
     if not _wrote_nothing(call) or call.same_content is not None:
         return None
     what = "deleted" if call.deletes else "changed"
@@ -166,7 +166,7 @@ def _share_begin(texts: tuple[str, str]) -> str:
 
 
 def _likeness(one: str, other: str) -> float:
-    """How much of two texts is the same, from 0 to 1; long middles that differ are all different."""
+    """The part of two texts that is the same, from 0 to 1; long middles that differ don't count."""
     size = len(one) + len(other)
     begin = len(_share_begin((one, other)))
     left, right = one[begin:], other[begin:]
@@ -180,7 +180,7 @@ def _likeness(one: str, other: str) -> float:
 
 
 def check_failed_effect(call: EffectInput) -> str | None:
-    """It reports failure, and what it was to do happened."""
+    """Mark a call that reports failure, although its intended change happened."""
     if not call.has_failed or call.command:
         return None
     for change in call.changes:
@@ -208,7 +208,7 @@ def _is_made_by(call: EffectInput, change: FileEffect) -> bool:
 
 
 def check_already_done(call: EffectInput) -> str | None:
-    """Something is there already that an earlier call reported as failed."""
+    """Mark a result by which something exists already that an earlier call reported as failed."""
     exists = EXISTS.search(call.claims.text[:2000])
     if exists is None or not call.subjects or call.command:
         return None
@@ -276,11 +276,11 @@ def load_effect_checks() -> tuple[EffectCheck, ...]:
 
 
 class EffectChecks:
-    """The checks of one Core or one agent, each of which may be switched off.
+    """The effect checks of one Core or one agent, each of which may be switched off.
 
     Args:
-        added: What extensions add; one with the name of another takes its place.
-        list_disabled: Gives the names of those that are off.
+        added: The checks of extensions; a check with the name of another replaces it.
+        list_disabled: Returns the names of the checks that are off.
         on_error: Called with the name of a check that raised; the call then has no mark of it.
     """
 

@@ -1,6 +1,6 @@
-"""What a tool's result says of itself: success, failure, an exit code.
+"""The claims in a tool's result: success, failure, an exit code.
 
-A result is read for what its tool says, in its fields, its first lines and its last: what a command
+The claims are read from a result's fields, its first lines and its last lines: output that a command
 printed in between proves nothing.
 """
 
@@ -29,14 +29,14 @@ _FAILED_FLAG_KEYS: Final = frozenset({"iserror", "is_error", "failed"})
 _GOOD_STATUS: Final = frozenset({"ok", "success", "succeeded", "successful"})
 _BAD_STATUS: Final = frozenset({"error", "failed", "failure"})
 
-#: A first line by which a tool says that it failed.
+#: A first line by which a tool reports failure.
 _FAILED_LINE: Final = re.compile(
     r"\W*(?:(?:an? )?(?:error|failure|exception|fatal)\b(?!s? (?:fixed|resolved|handling|handled))"
     r"|failed\b|could ?(?:n.t|not)\b|can ?(?:n.t|not) (?!be improved)|unable to\b"
     r"|[\w./ -]{0,60}?\b(?:failed to|did(?: not|n.t) start|(?:has )?failed[.!:]?$))",
     re.IGNORECASE,
 )
-#: A first or last line by which a tool says that it worked.
+#: A first or last line by which a tool reports success.
 _WORKED_LINE: Final = re.compile(
     r"\W*(?:ok\b|done\b|success\b|successfully\b|(?:the )?[\w./ -]{0,80}?\b(?:succeeded|successfully"
     r"|(?:was|were|has been|have been|is) (?:now )?(?:written|saved|created|updated|applied|edited"
@@ -46,7 +46,7 @@ _WORKED_LINE: Final = re.compile(
     r"|patched|inserted|appended|overwrote)\b)",
     re.IGNORECASE,
 )
-#: Words by which a tool says itself that it changed nothing, or not all.
+#: Words by which a tool reports that it changed nothing, or not all.
 _NOTHING_DONE: Final = re.compile(
     r"\bno changes?\b|\bunchanged\b|\bnothing\b|\balready\b|\bidentical\b|\bnot changed\b|\bskip"
     r"|\bdry[ -]run\b|\bwould\b|\bno (?:match|occurrence|replacement)|\b0 (?:lines?|files?|bytes?"
@@ -58,13 +58,13 @@ _FAILED_WORD: Final = re.compile(
     r"error|fail|exception|traceback|not found|no such|denied|cannot|could not|warning|fatal|usage:",
     re.IGNORECASE,
 )
-#: What a test program's last lines say of tests that failed.
+#: The report of failed tests in a test program's last lines.
 FAILED_TESTS: Final = re.compile(
     r"\b([1-9]\d{0,6}) (?:tests? )?(?:failed|failures?|failing)\b|^FAILED \((?:failures|errors)="
     r"|\b(?:failures|errors): [1-9]",
     re.IGNORECASE | re.MULTILINE,
 )
-#: That something that was to be made is there.
+#: The report that something which was to be made exists already.
 EXISTS: Final = re.compile(
     r"\balready (?:exists?|running|started|in use|created|allocated|up)\b|\bis in use\b",
     re.IGNORECASE,
@@ -72,16 +72,16 @@ EXISTS: Final = re.compile(
 
 
 class ResultClaims(NamedTuple):
-    """What a result says of itself.
+    """The claims of a result.
 
     Args:
-        headline: Its first line that says anything.
-        text: Its texts, the middle of long ones left out.
-        exit_code: The exit code that it has; None where it has none.
-        failed: How it says that it failed, in its own words; "" where it doesn't.
-        failed_field: Whether a field of it says that, and no line of text.
-        worked: How it says that it worked, in its own words; "" where it doesn't.
-        does_nothing: Whether it says itself that it changed nothing, or not all.
+        headline: The result's first line that says anything.
+        text: The result's texts, without the middle of long texts.
+        exit_code: The result's exit code; None where it has none.
+        failed: The claim of failure, in the result's words; "": no such claim.
+        failed_field: Whether a field of the result claims failure, and no line of text.
+        worked: The claim of success, in the result's words; "": no such claim.
+        does_nothing: Whether the result says itself that nothing was changed, or not all.
     """
 
     headline: str = ""
@@ -94,15 +94,15 @@ class ResultClaims(NamedTuple):
 
     @property
     def has_failed_words(self) -> bool:
-        """Whether any of its texts has a word of failure."""
+        """Whether any of the result's texts has a word of failure."""
         return _FAILED_WORD.search(self.text) is not None
 
 
 def read_claims(value: Any) -> ResultClaims:
-    """What a result says of itself.
+    """Read the claims of a result.
 
     Args:
-        value: The result, as JSON has it.
+        value: The result, as a JSON value.
     """
     text = "\n".join(_list_texts(value))
     if len(text) > 2 * _MAX_END_CHARS:

@@ -1,4 +1,4 @@
-"""What effect checks are given: a call, its result, the files that changed, and what came before."""
+"""The input of effect checks: a call, its result, the files that changed, and the calls before."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PATCHED: Final = re.compile(
 )
 #: A path as texts have it.
 _PATH: Final = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*")
-#: Folders and names that projects tell git to ignore, so that nobody sees what changes in them.
+#: Folders and names that projects usually ignore in git, so that their changes aren't seen.
 _IGNORED: Final = re.compile(
     r"(?:^|/)(?:\.git|node_modules|__pycache__|\.venv|venv|dist|build|target|tmp|\.cache|\.idea"
     r"|\.pytest_cache|\.mypy_cache|\.tox|logs?|out|coverage|\.env[^/]*)(?:/|$)"
@@ -73,23 +73,23 @@ class EarlierCall(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class EffectInput:
-    """One tool call that ended.
+    """A tool call that has ended.
 
     Args:
         tool: The tool's name.
-        arguments: Its arguments, as JSON has them, as a person edited them.
-        result: Its result, as JSON has it, as the tool gave it.
-        outcome: How the call ended.
-        claims: What the result says of itself.
-        changes: The files of the workspace that changed while it ran.
-        is_watched: Whether changes of files are seen: without it no changes mean nothing.
+        arguments: The arguments as a JSON value, with a person's edit.
+        result: The result as a JSON value, as the tool gave it.
+        outcome: The outcome of the call.
+        claims: The claims in the result.
+        changes: The files of the workspace that changed while the call ran.
+        is_watched: Whether file changes are seen: without this, an empty `changes` means nothing.
         workspace: The agent's folder; "" where none is known.
         earlier: Earlier calls, the last 50, oldest first.
         arguments_text: The arguments as JSON with sorted keys, their beginning.
         same_content: The row at which a file was last seen to hold just what this call writes; None
             where it wasn't, or held something else since.
         paths: The files that the call is to change, as its arguments name them.
-        deletes: Whether it is to delete them.
+        deletes: Whether the call is to delete these files.
     """
 
     tool: str
@@ -140,9 +140,7 @@ def is_same_file(path: str, *others: str | None) -> bool:
 
 
 def is_seen(path: str, workspace: str) -> bool:
-    """Whether a change of a file would be seen: it lies in the workspace, and git is hardly told to
-    ignore it.
-    """
+    """Whether a file's change would be seen: it's in the workspace, and probably not ignored by git."""
     named = _normalize(path)
     if named.startswith(("/", "~")) or re.match(r"[A-Za-z]:\\", path):
         root = workspace.rstrip("/")
@@ -168,15 +166,15 @@ def split_name(name: str) -> list[str]:
 
 
 def find_target(tool: str, arguments: Any) -> tuple[tuple[str, ...], bool, str]:
-    """What a call is to change.
+    """Find the files that a call is to change.
 
     Args:
         tool: The tool's name.
-        arguments: Its arguments, as JSON has them.
+        arguments: The call's arguments, as a JSON value.
 
     Returns:
-        The paths of files, whether it deletes them, and the command that it runs ("" where it runs
-        none): of a command the files aren't told.
+        The paths of files, whether the call deletes them, and the command that the call runs ("": no
+        command). The files of a command are unknown.
     """
     command = next(
         (
@@ -203,7 +201,7 @@ def find_target(tool: str, arguments: Any) -> tuple[tuple[str, ...], bool, str]:
 
 
 def find_content(arguments: Any) -> str | None:
-    """What a call is to make of a file, whole; None where its arguments don't hold it."""
+    """The whole content that a call is to give a file; None where the arguments don't have it."""
     if not isinstance(arguments, Mapping) or "old_str" in arguments or "append" in arguments:
         return None
     for key in _CONTENT_KEYS:
@@ -235,7 +233,7 @@ def list_fields(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
 
 
 def find_subjects(arguments: Any) -> frozenset[str]:
-    """The short texts among a call's arguments: what it is about."""
+    """The short texts among a call's arguments, which name its subjects."""
     found = (item for _, item in list_fields(arguments) if isinstance(item, str))
     return frozenset(item for item in found if 3 <= len(item) <= 100 and "\n" not in item)
 

@@ -25,7 +25,7 @@ _NOT_MADE: Final = frozenset({AnswerKind.SKIP, AnswerKind.DENY, AnswerKind.RAISE
 
 
 class EffectRecorder:
-    """What effect checks know of each live run.
+    """The memory of effect checks about each live run.
 
     Args:
         checks: The checks to make.
@@ -33,11 +33,11 @@ class EffectRecorder:
 
     def __init__(self, checks: EffectChecks) -> None:
         self.checks = checks
-        #: Of each live run that is known since it began.
+        #: The trackers of live runs that are known from their begin.
         self._trackers: dict[str, EffectTracker] = {}
 
     def begin(self, run: Run) -> None:
-        """A run begins."""
+        """Begin to track a run."""
         self._trackers[run.id] = EffectTracker(
             self.checks, run.workspace or "", takes_snapshots=run.can_stop
         )

@@ -17,7 +17,7 @@ _MAX_CYCLE: Final = 6
 _MIN_CYCLES: Final = 3
 #: Bytes of a result in which times and addresses are looked for.
 _MAX_CLEANED_BYTES: Final = 8192
-#: What differs in a result each time and says nothing: times, addresses in memory.
+#: Parts of a result that differ each time without meaning: times, addresses in memory.
 _VOLATILE: Final = re.compile(rb"\b\d+\.\d+ ?(?:m|u|n)?s\b|\b0x[0-9a-f]{6,16}\b")
 
 
@@ -31,7 +31,7 @@ class _Call:
 
 
 class RepetitionCounter:
-    """What one run's calls repeat."""
+    """Counts repeated calls of one run."""
 
     def __init__(self) -> None:
         self._calls: OrderedDict[bytes, _Call] = OrderedDict()
@@ -43,17 +43,17 @@ class RepetitionCounter:
     def count(
         self, tool: str, arguments: bytes, result: bytes, seq: int, changes: int
     ) -> Repetition | None:
-        """A call ended.
+        """Count a call that ended.
 
         Args:
             tool: The tool's name.
             arguments: The arguments, as JSON with sorted keys.
             result: The result, as JSON.
             seq: The row of the call's end.
-            changes: How many files have changed in the run so far.
+            changes: The number of file changes in the run so far.
 
         Returns:
-            What it repeats; None where it repeats nothing.
+            The repetition; None where the call repeats nothing.
         """
         key = _digest(tool.encode("utf-8", "surrogatepass"), arguments)
         is_long = len(result) > _MAX_CLEANED_BYTES
@@ -90,7 +90,7 @@ class RepetitionCounter:
         return None
 
     def _say_cycle(self, length: int, seq: int) -> Repetition | None:
-        """A cycle is told once each time it has come whole."""
+        """Report a cycle each time it is complete."""
         if self._cycle_length != length:
             self._cycle_length, self._cycle_count = length, 0
         self._cycle_count += 1

@@ -1,4 +1,4 @@
-"""What one run has done so far, as far as effect checks ask: told of calls, files and ends in order."""
+"""The history of one run for effect checks, built from calls, file changes and ends, in order."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class _KnownFile:
 
 
 class EffectTracker:
-    """The memory of one run, bounded whatever the run does.
+    """The bounded memory of one run.
 
     Args:
         checks: The checks to make.
         workspace: The agent's folder; "" where none is known.
-        takes_snapshots: Whether the agent tells what changed at each tool's end: version 1's don't.
+        takes_snapshots: Whether the agent reports changes at each tool's end: version 1's agents don't.
     """
 
     def __init__(
@@ -89,12 +89,12 @@ class EffectTracker:
             self._learn(each.path, None if each.body is None else each.body.content, 0)
 
     def begin(self, event: str, tool: str | None, data: bytes) -> None:
-        """A tool's call begins.
+        """Record the begin of a tool call.
 
         Args:
             event: The event's id.
             tool: The tool's name.
-            data: Its call, as JSON text.
+            data: The call, as JSON text.
         """
         self._open[event] = _OpenCall(tool or "", data)
         while len(self._open) > _MAX_OPEN:
@@ -112,16 +112,16 @@ class EffectTracker:
     def end(
         self, event: str, seq: int, data: bytes, outcome: EventOutcome = EventOutcome.OK
     ) -> EffectReport | None:
-        """A tool's call ended.
+        """Record the end of a tool call, and check its effect.
 
         Args:
             event: The event's id.
-            seq: The number of its row.
-            data: Its result, as JSON text.
-            outcome: How it ended.
+            seq: The number of the call's row.
+            data: The call's result, as JSON text.
+            outcome: The outcome of the call.
 
         Returns:
-            What there is to say of it; None where there is nothing.
+            The marks and the repetition; None where there are none.
         """
         call = self._open.pop(event, None)
         if call is None or max(len(call.data), len(data)) > _MAX_READ_BYTES:

@@ -1,7 +1,7 @@
-"""What becomes an action: which session it is for, what it may carry, and which are the same.
+"""Checks and enqueues actions: their session, their payload, and duplicates.
 
-An action whose `idem_key` is known, and a creation whose `session_id` is, answer what there is, and
-change nothing.
+An action with a known `idem_key`, and a creation with a known `session_id`, return the existing action
+or session, and change nothing.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ Row = TypeVar("Row", bound=Struct)
 
 
 class ActionService:
-    """Enqueues what clients ask of agents.
+    """Enqueues the actions that clients request of agents.
 
     Args:
-        context: What it works with.
-        admission: Counts what is under way.
-        check_agent: Refuses agents that may not be created here, or gives them as they may; it may
-            read the file system.
-        unfit: Ends sessions that are destroyed and that no worker fits.
+        context: The services of the runtime.
+        admission: Limits the open actions and live sessions.
+        check_agent: Refuses agents that may not be created here, or returns them with allowed
+            settings; it may read the file system.
+        unfit: Ends destroyed sessions that no worker can run.
     """
 
     def __init__(
@@ -76,13 +76,13 @@ class ActionService:
         self._unfit = unfit
 
     async def act(self, request: NewAction) -> ActionEnqueued:
-        """Enqueue an action; `agent_create` makes its session too.
+        """Enqueue an action; `agent_create` creates its session too.
 
         Args:
             request: The action.
 
         Returns:
-            The action that stands in the queue, and its session.
+            The action in the queue, and its session.
 
         Raises:
             ProtocolError: `invalid_message`: a field is missing, or the payload has another form.
@@ -122,7 +122,7 @@ class ActionService:
         return enqueued
 
     async def retry(self, request: RetryAgentSession) -> AgentState:
-        """Let a session that ended as an error go on; see `RuntimeStore.retry`."""
+        """Resume a session that ended with an error; see `RuntimeStore.retry`."""
         state = await self._context.store.retry(
             RetrySession(session_id=request.session_id, now=self._context.clock())
         )
@@ -138,7 +138,7 @@ class ActionService:
         return retried
 
     async def discard_action(self, request: DiscardAction) -> ActionList:
-        """Take a failed action from the dead letters; see `RuntimeStore.discard_action`."""
+        """Discard a failed action from the dead letters; see `RuntimeStore.discard_action`."""
         request = msgspec.structs.replace(request, now=self._context.clock())
         discarded = await self._context.store.discard_action(request)
         states = await self._find_unbegun_sessions(discarded)
@@ -146,7 +146,7 @@ class ActionService:
         return discarded
 
     async def _find_unbegun_sessions(self, discarded: ActionList) -> tuple[AgentState, ...]:
-        """The sessions that begin no more, since their creations were cancelled."""
+        """Find the sessions that never begin, since their creations were cancelled."""
         found = [
             await lookups.find_state(self._context.store, action.session_id)
             for action in discarded.actions
@@ -155,10 +155,10 @@ class ActionService:
         return tuple(state for state in found if state is not None)
 
     async def _find_due_time(self, request: NewAction) -> NewAction:
-        """A request whose `not_before` says when its first occurrence is due.
+        """Return the request with `not_before` set to the time of the first occurrence.
 
         Raises:
-            ProtocolError: `invalid_message`: its schedule can't be.
+            ProtocolError: `invalid_message`: the schedule is invalid.
         """
         if request.cron is None:
             return request
@@ -216,9 +216,7 @@ class ActionService:
         )
 
     def _new_session(self, idem_key: str | None) -> str:
-        """An id for a session that its client didn't name. Who creates with the same key at the same
-        time means the same session.
-        """
+        """Make an id for a session that its client gave none. The same key gives the same id."""
         return self._context.new_id() if idem_key is None else derive_id("session", idem_key)
 
     async def _is_known(self, session_id: str) -> bool:
@@ -227,7 +225,7 @@ class ActionService:
     # ---- for sessions that there are ----------------------------------------------------------------
 
     async def _target(self, request: NewAction) -> AgentState:
-        """The session that is meant. Ending one that has ended is no error."""
+        """Find an action's session. Destroying an ended session isn't an error."""
         if request.session_id is not None:
             state = await lookups.get_session(self._context.store, request.session_id)
             if request.agent_id not in (None, state.agent_id):
@@ -255,7 +253,7 @@ class ActionService:
     async def _make_input_message(
         self, request: NewAction, payload: InputPayload, state: AgentState
     ) -> ConversationMessage | None:
-        """An input as a message of the conversation that its session takes part in, if any."""
+        """Make an input's message for its session's conversation; None if the session has none."""
         if state.conversation_id is None:
             return None
         store = self._context.store
@@ -282,7 +280,7 @@ class ActionService:
         state: AgentState,
         message: ConversationMessage,
     ) -> ActionEnqueued:
-        """Enqueue an input, and have it stand in the conversation."""
+        """Enqueue an input, and post it in the conversation."""
         linked_payload = msgspec.structs.replace(payload, message_id=message.message_id)
         action = self._action(request, linked_payload, state.agent_id, state.session_id)
         written = await self._context.store.post(PostMessage(message=message, actions=(action,)))
@@ -327,7 +325,7 @@ class ActionService:
 
 
 def _is_once(request: NewAction) -> bool:
-    """Whether an action is due once and now: only such an input is said in its conversation."""
+    """Whether an action is due once and now: only such an input is posted in its conversation."""
     return request.not_before is None and request.every is None
 
 

@@ -1,4 +1,4 @@
-"""How many agents a Core takes on: above that, creations are refused until there is room again."""
+"""Limits the agents of a Core: above the limits, creations are refused until sessions end."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _MAX_AGE_S: Final = 1.0
 
 @dataclass(frozen=True)
 class AdmissionLimits:
-    """How much may be under way at once.
+    """The limits of open work.
 
     Args:
-        sessions: Live sessions, also those that wait for their time.
-        actions: Open actions. Those that control sessions are let in beyond.
+        sessions: Live sessions, including those that wait for a due time.
+        actions: Open actions. Actions that control sessions are admitted above the limit.
     """
 
     sessions: int = 100_000
@@ -34,15 +34,15 @@ DEFAULT_LIMITS: Final = AdmissionLimits()
 
 
 class Admission:
-    """Counts what is under way, and refuses what would be too much.
+    """Counts live sessions and open actions, and refuses actions above the limits.
 
-    The store is counted at most once a second, and wherever the limit seems reached; in between, what
-    was let in is added.
+    The store is counted at most once a second, and whenever the limit seems reached; in between, the
+    admitted actions are added to the last count.
 
     Args:
         store: The store.
-        limits: How much may be under way.
-        clock: Gives POSIX seconds.
+        limits: The limits.
+        clock: Returns POSIX seconds.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class Admission:
         self._counted_at: float | None = None
 
     async def find_refusal(self, kind: ActionKind) -> CommandError | None:
-        """Why an action can't be let in now; None where it can.
+        """Return the error that refuses an action now; None if the action is admitted.
 
         Args:
-            kind: The action's kind. Those that control a session always are.
+            kind: The action's kind. Actions that control a session are always admitted.
         """
         if kind in CONTROL_ACTIONS:
             return None
@@ -79,7 +79,7 @@ class Admission:
 
     @contextmanager
     def admitted(self, kind: ActionKind) -> Iterator[None]:
-        """Count an action that is let in, from before it is stored.
+        """Count an admitted action, from before it is stored.
 
         Args:
             kind: The action's kind.
@@ -105,7 +105,7 @@ class Admission:
         self._counted_at = self._clock()
 
     def _find_limit(self, kind: ActionKind) -> str | None:
-        """The limit that is reached, in words."""
+        """Name the limit that is reached, if any, for the error message."""
         limits = self._limits
         creates = kind is ActionKind.CREATE
         if creates and self._sessions + self._being_created >= limits.sessions:

@@ -1,4 +1,4 @@
-"""What the parts of the runtime work with, and the news that they tell."""
+"""The services that the parts of the runtime share, and the row updates that they publish."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ...store.runtime.base import RuntimeStore
 
 @dataclass(frozen=True, kw_only=True)
 class RowUpdates:
-    """Rows as they stand in the store now."""
+    """Rows in their present state in the store."""
 
     states: tuple[AgentState, ...] = ()
     steps: tuple[AgentStep, ...] = ()
@@ -63,8 +63,8 @@ class RowUpdates:
 
     @property
     def has_claimable_action(self) -> bool:
-        """Whether there may be something to claim that there wasn't before: where an action came or is
-        over, or a session that its worker lets go of.
+        """Whether an action may have become claimable: an action was added or has ended, or a worker has
+        released a session.
         """
         return any(action.status is not ActionStatus.CLAIMED for action in self.actions) or any(
             state.status not in LIVE_STATUSES for state in self.states
@@ -76,18 +76,18 @@ _NAMESPACE: Final = uuid.UUID("6c1f0c53-7a7e-4a52-9d4f-0f6f6f4b3d6e")
 
 @dataclass(frozen=True)
 class RuntimeServices:
-    """What the parts of the runtime work with.
+    """The services that the parts of the runtime share.
 
     Args:
-        store: Keeps the rows.
-        log: Gets what is passed over without an error.
-        clock: Gives POSIX seconds.
-        new_id: Gives ids.
-        tell: Tells what became new. To be called right after the store has answered, so that it is
-            told in the order in which it was kept.
-        wake: Lets all dispatchers look for work.
-        list_halted_runs: Gives the ids of runs that are halted, or were when their agent was lost.
-        list_present_owners: Gives the workers that are connected, as their claims name them.
+        store: The store of the rows.
+        log: Receives failures that raise no error.
+        clock: Returns POSIX seconds.
+        new_id: Makes ids.
+        publish: Publishes changed rows. Call it right after the store's answer, so that the rows are
+            published in the order in which they were stored.
+        wake: Wakes all dispatchers to look for work.
+        list_halted_runs: Lists the ids of runs that are halted, or were when their agent was lost.
+        list_present_owners: Lists the connected workers, as their claims name them.
     """
 
     store: RuntimeStore
@@ -104,9 +104,9 @@ ResultT = TypeVar("ResultT")
 
 
 async def wait_shielded(task: asyncio.Task[ResultT]) -> ResultT:
-    """The result of a task that goes on to its end, even where who waits for it is cancelled.
+    """Return the result of a task that runs to its end even if the caller is cancelled.
 
-    A refusal then concerns nobody any more; any other failure is logged by the loop.
+    After that, a refusal is ignored; any other failure is logged by the event loop.
 
     Args:
         task: The task.
@@ -127,9 +127,9 @@ def _report_failure(task: asyncio.Task[Any]) -> None:
 
 
 def derive_id(*names: str) -> str:
-    """An id that follows from names: who does the same again finds what it did.
+    """Derive an id from names: the same names give the same id, which makes an operation idempotent.
 
     Args:
-        names: What it is the id of.
+        names: The names that identify the object.
     """
     return str(uuid.uuid5(_NAMESPACE, "\0".join(names)))

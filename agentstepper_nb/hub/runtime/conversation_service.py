@@ -1,4 +1,4 @@
-"""Conversations, and who takes part in them. Each change of it is said in the conversation, too."""
+"""Conversations and their participants. Each change is also posted in the conversation."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ from .context import RowUpdates, RuntimeServices
 
 
 class ConversationService:
-    """Begins and closes conversations, and lets join and leave, one after the other: what a change
-    rests on is read first, and is still so when it is written.
+    """Creates and closes conversations, and adds and removes participants.
+
+    Changes run one after another, so that what a change has read is still true when it writes.
 
     Args:
-        context: What it works with.
+        context: The services of the runtime.
     """
 
     def __init__(self, context: RuntimeServices) -> None:
@@ -42,7 +43,7 @@ class ConversationService:
         self._lock = asyncio.Lock()
 
     async def create(self, request: NewConversation) -> Conversation:
-        """Begin a conversation; where there is one of this id, that one is answered."""
+        """Create a conversation; if the id exists, return the existing one."""
         async with self._lock:
             if request.conversation_id is not None:
                 known = await lookups.find_conversation(self._store, request.conversation_id)
@@ -59,7 +60,7 @@ class ConversationService:
             )
 
     async def set(self, request: SetConversation) -> Conversation:
-        """Change what is given: the title, the tags, whether anybody may post.
+        """Change the given attributes: the title, the tags, or the status.
 
         Raises:
             CommandError: `unknown_conversation`.
@@ -82,10 +83,10 @@ class ConversationService:
             return saved
 
     async def join(self, request: NewParticipant) -> Participant:
-        """Add somebody to a conversation; who is there is answered as they stand.
+        """Add a participant to a conversation; an existing participant is returned unchanged.
 
         Raises:
-            ProtocolError: `invalid_message`: it isn't said who.
+            ProtocolError: `invalid_message`: the request names no participant.
             CommandError: `unknown_conversation`, `conversation_closed`; `unknown_session`,
                 `unknown_agent`, `session_over`.
         """
@@ -99,7 +100,7 @@ class ConversationService:
             return participant
 
     async def leave(self, request: LeaveConversation) -> Participant:
-        """Let a participant leave; one that has left is answered as it stands.
+        """Remove a participant; one that has left already is returned unchanged.
 
         Raises:
             CommandError: `unknown_conversation`, `unknown_participant`.
@@ -128,7 +129,7 @@ class ConversationService:
         self._context.publish(RowUpdates(messages=written.messages))
 
     async def _find_participant(self, request: NewParticipant) -> Participant:
-        """The participant that is asked for."""
+        """Make the participant that a request describes."""
         user_id = agent_id = session_id = None
         if request.kind is ParticipantKind.USER:
             if request.user_id is None:
@@ -181,7 +182,7 @@ class ConversationService:
         return make_participant_message(self._context.new_id(), participant, "left", at)
 
     def _make_status_message(self, conversation: Conversation) -> ConversationMessage:
-        """That a conversation was closed, or opened again."""
+        """Make the message that a conversation was closed or reopened."""
         closed = conversation.status is ConversationStatus.CLOSED
         return ConversationMessage(
             message_id=self._context.new_id(),

@@ -1,4 +1,4 @@
-"""What sessions say by their steps: in which conversations it is posted, and which others hear it."""
+"""Posts the output of sessions' steps in their conversations, and as inputs to other sessions."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from .payloads import MAX_PAYLOAD_BYTES, encode_payload
 
 
 class ConversationWriter:
-    """Completes what workers write: by messages and by inputs for who hears these.
+    """Adds to workers' writes the messages and the inputs for the sessions that receive the messages.
 
     A worker posts in the conversation that its session was created in. The session may have joined
-    others since; the Core knows which.
+    others since; only the Core knows them.
 
     Args:
-        context: What it works with.
+        context: The services of the runtime.
     """
 
     def __init__(self, context: RuntimeServices) -> None:
@@ -45,7 +45,7 @@ class ConversationWriter:
         self._lock = asyncio.Lock()
 
     def note(self, participants: Iterable[Participant]) -> None:
-        """Somebody joined or left."""
+        """Apply changes of participants."""
         for each in participants:
             if each.session_id is None:
                 continue
@@ -56,10 +56,10 @@ class ConversationWriter:
                 conversations.discard(each.conversation_id)
 
     async def complete(self, request: SessionWrite) -> SessionWrite:
-        """A write with all the messages that it posts, and with the inputs of who hears them.
+        """Return a write with all messages that it posts, and the inputs for sessions that receive them.
 
-        What the session may not post is left out: observers never post, nor who has left, and nobody
-        where a conversation is closed.
+        Messages that the session may not post are left out: observers and former participants may not
+        post, and nobody may post in a closed conversation.
         """
         await self._load()
         messages: list[ConversationMessage] = []
@@ -78,7 +78,7 @@ class ConversationWriter:
         return replace(request, messages=tuple(messages), actions=tuple(actions))
 
     async def _load(self) -> None:
-        """Read once who takes part in what; `note` tells what changes."""
+        """Read all present participants once; `note` applies later changes."""
         if self._is_loaded:
             return
         async with self._lock:
@@ -88,7 +88,7 @@ class ConversationWriter:
                 self._is_loaded = True
 
     def _make_missing(self, request: SessionWrite) -> Iterable[ConversationMessage]:
-        """What the steps say in conversations of which the worker knows nothing."""
+        """Make the steps' messages for conversations that the worker doesn't know."""
         posted = {message.conversation_id for message in request.messages}
         joined = self._conversations.get(request.session_id, set()) - posted
         for step in request.steps:
@@ -100,7 +100,7 @@ class ConversationWriter:
     async def _find_audience(
         self, message: ConversationMessage, session_id: str
     ) -> tuple[Participant, ...] | None:
-        """The others who take part in a message's conversation; None where it may not be posted."""
+        """The other participants of a message's conversation; None if the session may not post there."""
         conversation = await lookups.find_conversation(self._store, message.conversation_id)
         if conversation is None or conversation.status is ConversationStatus.CLOSED:
             return None
@@ -113,7 +113,7 @@ class ConversationWriter:
     async def _make_inputs(
         self, message: ConversationMessage, participants: tuple[Participant, ...]
     ) -> list[Action]:
-        """The inputs of the sessions that asked to hear other sessions, too."""
+        """Make the inputs of the sessions that receive the messages of other sessions, too."""
         text = message.text or ("" if message.data is None else json.dumps(message.data))
         if not text or len(text) > MAX_PAYLOAD_BYTES:
             return []

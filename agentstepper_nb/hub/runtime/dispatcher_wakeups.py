@@ -13,11 +13,11 @@ from ...protocol.runtime_requests import DispatcherWake, SubscribeWakes
 
 
 class DispatcherWakeups:
-    """The dispatchers that are there now, what they take, and whether each is to look.
+    """The connected dispatchers, their offers, and whether each must look for work.
 
     Args:
-        on_changed: Called where one came or left.
-        on_last_left: Called where the last of them has left.
+        on_changed: Called when a dispatcher connects or disconnects.
+        on_last_left: Called when the last dispatcher has disconnected.
     """
 
     def __init__(self, on_changed: Callable[[], None], on_last_left: Callable[[], None]) -> None:
@@ -30,19 +30,19 @@ class DispatcherWakeups:
 
     @property
     def owners(self) -> frozenset[str]:
-        """Who reads now."""
+        """The workers that read wakes now."""
         return frozenset(self._owners)
 
     @property
     def offers(self) -> Mapping[str, WorkerOffer | None]:
-        """What each of them takes; None: everything."""
+        """The offer of each worker; None: the worker accepts every session."""
         return MappingProxyType(self._offers)
 
     async def read(self, request: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:
-        """Wakes: one at once, then one where there was at least one since.
+        """Yield a wake at once, and then whenever work may be ready; unread wakes are merged.
 
         Args:
-            request: Who reads, and what it takes.
+            request: The worker, and its offer.
         """
         count = 0
         wake_event = asyncio.Event()
@@ -61,7 +61,7 @@ class DispatcherWakeups:
             self._leave(request.owner)
 
     def wake(self) -> None:
-        """Something may be ready."""
+        """Wake all dispatchers: an action may be ready."""
         for wake_event in self._readers:
             wake_event.set()
 
@@ -81,16 +81,16 @@ class DispatcherWakeups:
             self._on_last_left()
 
 
-#: Seconds after which the clock is looked at again: one that was set says another time then.
+#: Seconds after which the clock is read again: it may have been set.
 _MAX_WAIT_S: Final = 60.0
 
 
 class DueTimer:
-    """Calls back when the first action is due of those that wait for their time.
+    """Calls back when the next delayed action is due.
 
     Args:
-        clock: Gives POSIX seconds.
-        on_due: Called then. It says by `set` when the next is due.
+        clock: Returns POSIX seconds.
+        on_due: Called at that time. It calls `set` with the next due time.
     """
 
     def __init__(self, clock: Callable[[], float], on_due: Callable[[], None]) -> None:
@@ -101,7 +101,7 @@ class DueTimer:
         self._closed = False
 
     def set(self, due: float | None) -> None:
-        """An action is due then, in POSIX seconds; None: none is known. The earliest counts."""
+        """Set when the next action is due, in POSIX seconds; None: unknown. The earliest time counts."""
         if due is not None and not self._closed and (self._due is None or due < self._due):
             self._due = due
             self._arm()

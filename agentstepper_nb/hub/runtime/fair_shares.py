@@ -1,8 +1,8 @@
-"""How sessions are shared out among workers: who may adopt now, and who is to hand over.
+"""Divides sessions among workers: which worker may adopt sessions, and which must hand some over.
 
-Workers that fit the same sessions are equals: each has a share of these, the same for all. A worker
-below its share adopts up to it; one that has its share leaves sessions to the others for a moment. Where
-workers came or left, one above its share is asked to hand sessions over, as many as others have room
+Workers that fit the same sessions have equal shares of these sessions. A worker below its share adopts
+up to it; a worker with its share leaves sessions to the others for a moment. After workers connect or
+disconnect, a worker above its share is asked to hand over as many sessions as the others have room
 for.
 """
 
@@ -22,9 +22,9 @@ from ...protocol.runtime_store_messages import AdoptSessions
 from ...store.runtime.base import RuntimeStore
 from .dispatcher_wakeups import DispatcherWakeups
 
-#: Seconds for which who has its share leaves sessions to others.
+#: Seconds for which a worker with its share leaves sessions to others.
 GRACE_S: Final = 3.0
-#: Seconds for which a worker that asked for sessions counts as one that takes some, at least.
+#: The least seconds for which a worker that asked for sessions counts as one that takes some.
 _ACTIVE_S: Final = 3.0
 #: The part of a share by which a worker may be above it without handing anything over; and at least so
 #: many sessions.
@@ -32,19 +32,19 @@ _SLACK: Final = 0.1
 _MIN_SLACK: Final = 1
 #: Seconds for which loads that were read count.
 _LOADS_AGE_S: Final = 1.0
-#: Seconds after a worker came or left until which somebody may be asked to hand over, at least.
+#: The least seconds between a change of the workers and a request to hand sessions over.
 _SETTLE_S: Final = 6.0
 
 
 @dataclass
 class WorkerGroup:
-    """Workers that fit the same sessions, and these.
+    """Workers that fit the same sessions, and these sessions.
 
     Args:
         members: The workers' names.
-        waiting: How many of the sessions nobody has.
-        loads: How many each has.
-        routes: The sessions by what they need.
+        waiting: The number of sessions without a worker.
+        loads: The number of sessions of each worker.
+        routes: The sessions, grouped by their requirements.
     """
 
     members: frozenset[str]
@@ -53,7 +53,7 @@ class WorkerGroup:
     routes: list[RouteLoad] = field(default_factory=list)
 
     def add(self, load: RouteLoad) -> None:
-        """Sessions of one more kind, which these workers fit."""
+        """Add sessions with further requirements, which these workers fit."""
         self.waiting += load.waiting
         self.routes.append(load)
         for held in load.held:
@@ -61,11 +61,11 @@ class WorkerGroup:
                 self.loads[held.owner] += held.sessions
 
     def compute_share(self, takers: frozenset[str]) -> int:
-        """How many sessions each of them is to have.
+        """Compute the number of sessions that each worker should have.
 
         Args:
-            takers: The workers that take sessions now. One that doesn't, as it is full, and has less
-                than its share leaves the rest to the others.
+            takers: The workers that take sessions now. A worker that takes none, since it is full, and
+                has less than its share leaves the rest to the others.
         """
         members = self.members
         while members:
@@ -83,11 +83,11 @@ class WorkerGroup:
 def group_workers(
     loads: Iterable[RouteLoad], offers: Mapping[str, WorkerOffer | None]
 ) -> list[WorkerGroup]:
-    """Workers by the sessions that they fit.
+    """Group the workers by the sessions that they fit.
 
     Args:
         loads: The sessions.
-        offers: What each worker takes.
+        offers: The offer of each worker.
     """
     groups: dict[frozenset[str], WorkerGroup] = {}
     for load in loads:
@@ -100,10 +100,11 @@ def group_workers(
 
 
 def find_surplus(group: WorkerGroup, takers: frozenset[str]) -> dict[str, int]:
-    """How many sessions each worker above its share is to hand over: as many as others have room for.
+    """Compute how many sessions each worker above its share should hand over, as far as others have
+    room.
 
     Args:
-        group: Workers, and their sessions.
+        group: The workers, and their sessions.
         takers: The workers that take sessions now.
     """
     share = group.compute_share(takers)
@@ -120,11 +121,11 @@ def find_surplus(group: WorkerGroup, takers: frozenset[str]) -> dict[str, int]:
 
 
 class FairShares:
-    """Keeps workers at their shares.
+    """Keeps workers at their shares of the sessions.
 
     Args:
-        store: Says who has how many sessions.
-        wakes: The workers that are there.
+        store: Reports the number of each worker's sessions.
+        wakes: The connected workers.
     """
 
     def __init__(self, store: RuntimeStore, wakes: DispatcherWakeups) -> None:
@@ -138,22 +139,22 @@ class FairShares:
         self._changed_at = 0.0
 
     def on_workers_changed(self) -> None:
-        """A worker came or left."""
+        """Handle a worker's connection or disconnection."""
         present = self._wakes.owners
         self._asked = {owner: each for owner, each in self._asked.items() if owner in present}
         self._is_settled, self._changed_at = False, asyncio.get_running_loop().time()
         self.forget_loads()
 
     def forget_loads(self) -> None:
-        """Sessions were given up or taken: what was read of them counts no more."""
+        """Drop the cached loads: sessions were released or adopted."""
         self._loads = None
         self._changes += 1
 
     async def limit_adoption(self, request: AdoptSessions) -> AdoptSessions:
-        """What of its request a worker is given, so that others have their share too.
+        """Limit a worker's request for sessions to its share.
 
         Args:
-            request: The worker's, by the Core's clock.
+            request: The worker's request, with times by the Core's clock.
         """
         self._record_request(request)
         if len(self._wakes.offers) < 2:
@@ -169,7 +170,7 @@ class FairShares:
         return replace(request, limit=min(request.limit, sum(rooms)))
 
     async def find_hand_over(self, owner: str, now: float) -> tuple[RouteCount, ...]:
-        """What a worker is to hand over to others.
+        """Find the sessions that a worker should hand over to others.
 
         Args:
             owner: The worker.
@@ -193,7 +194,7 @@ class FairShares:
         self._asked[request.owner] = request.now, request.now - before
 
     def _list_takers(self, now: float) -> frozenset[str]:
-        """The workers that take sessions: they asked for some just now."""
+        """List the workers that take sessions: they requested some recently."""
         return frozenset(
             owner
             for owner in self._wakes.offers
@@ -215,7 +216,7 @@ class FairShares:
 
 
 def _select_routes(group: WorkerGroup, owner: str, number: int) -> Iterable[RouteCount]:
-    """So many sessions of a worker, by what they need."""
+    """Select a number of a worker's sessions, counted by their requirements."""
     for load in group.routes:
         has = sum(held.sessions for held in load.held if held.owner == owner)
         taken = min(has, number)

@@ -1,4 +1,4 @@
-"""How all agents of a Core stand: what the store counts, and the runs that the debugger has."""
+"""The state of all agents of a Core: the store's counts, and the debugger's runs."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ _MINUTE_S: Final = 60
 
 
 class FleetRuns(Protocol):
-    """The runs of a Core, as far as a fleet is watched and steered: `hub.fleet_runs` has them."""
+    """The operations of a fleet on a Core's runs; `hub.fleet_runs` implements them."""
 
     def list_halted(self) -> tuple[str, ...]:
         """The ids of the live runs that wait for a person, the one that waits longest first."""
 
     def describe_halted(self, runs: tuple[str, ...]) -> tuple[HaltedRun, ...]:
-        """What runs wait at; those that went on meanwhile are left out."""
+        """Describe the pending halt points of runs. Runs that have resumed are left out."""
 
     def count_going(self) -> int:
-        """How many live runs would halt at nothing but a breakpoint."""
+        """Count the live runs that only a breakpoint would halt."""
 
     def sum_usage(self) -> Usage:
         """The tokens and the cost of all runs together."""
 
     def halt_all(self) -> int:
-        """Let each of these runs halt at its next halt point, and say how many they were."""
+        """Make each of these runs halt at its next halt point. Returns the number of runs."""
 
     def continue_halted(self, request: ContinueRuns) -> RunsChanged:
-        """Let halted runs go on; what asks for an approval stays."""
+        """Resume halted runs. Halt points that need an approval stay pending."""
 
 
 class NoRuns:
-    """The runs of a Core that has no debugger."""
+    """The runs of a Core without a debugger: none."""
 
     def list_halted(self) -> tuple[str, ...]:
         """None."""
@@ -76,10 +76,10 @@ class NoRuns:
 
 
 class StepRate:
-    """How many steps were written in the last minute, by whole seconds.
+    """Counts the steps of the last minute, by whole seconds.
 
     Args:
-        clock: Gives POSIX seconds.
+        clock: Returns POSIX seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -87,7 +87,7 @@ class StepRate:
         self._counts: deque[tuple[int, int]] = deque()  # second and steps, oldest first
 
     def add(self, steps: int) -> None:
-        """Steps were written now."""
+        """Count steps that were written now."""
         second = math.floor(self._clock())
         before = self._counts.pop()[1] if self._counts and self._counts[-1][0] == second else 0
         self._counts.append((second, before + steps))
@@ -104,14 +104,14 @@ class StepRate:
 
 
 class FleetService:
-    """Answers how the agents stand, and halts and continues all of them.
+    """Reports the state of all agents, and halts and continues all of them.
 
     Args:
         store: Counts the sessions.
-        clock: Gives POSIX seconds.
-        rate: How many steps are done.
-        get_runs: Gives the runs of the Core.
-        count_workers: Gives how many workers are connected.
+        clock: Returns POSIX seconds.
+        rate: Counts the steps.
+        get_runs: Returns the runs of the Core.
+        count_workers: Returns the number of connected workers.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class FleetService:
         self._count_workers = count_workers
 
     async def fleet(self, request: FleetQuery) -> FleetSummary:
-        """How all agents stand, and the page of sessions that was asked for."""
+        """Summarise the state of all agents, with the requested page of sessions."""
         runs = self._get_runs()
         halted = runs.list_halted()
         report = await self._store.fleet(replace(request, halted_runs=halted))
@@ -151,7 +151,7 @@ class FleetService:
         return RunsChanged(changed=self._get_runs().halt_all())
 
     async def continue_runs(self, request: ContinueRuns) -> RunsChanged:
-        """Let halted runs go on; see `ContinueRuns`."""
+        """Resume halted runs; see `ContinueRuns`."""
         return self._get_runs().continue_halted(request)
 
 

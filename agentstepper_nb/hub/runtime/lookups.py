@@ -1,4 +1,4 @@
-"""Finding what an ask names, or saying that it isn't there."""
+"""Looks up the rows that a request names, or raises the error that they don't exist."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_SHOWN_CHARS = 80
 
 
 async def find_state(store: RuntimeStore, session_id: str) -> AgentState | None:
-    """A session's snapshot, where it has one."""
+    """Find a session's snapshot; None if it has none."""
     found = await store.states(StateQuery(session_id=session_id, limit=1))
     return found.states[0] if found.states else None
 
@@ -51,7 +51,7 @@ async def get_session(
 
 
 async def get_latest_session(store: RuntimeStore, agent_id: str) -> AgentState:
-    """The session of an agent that was created last.
+    """Get the newest session of an agent.
 
     Raises:
         CommandError: `make_unknown_agent_error`.
@@ -63,7 +63,7 @@ async def get_latest_session(store: RuntimeStore, agent_id: str) -> AgentState:
 
 
 async def find_conversation(store: RuntimeStore, conversation_id: str) -> Conversation | None:
-    """A conversation, where there is one of this id."""
+    """Find a conversation by its id; None if it doesn't exist."""
     found = await store.conversations(ConversationQuery(conversation_id=conversation_id, limit=1))
     return found.conversations[0] if found.conversations else None
 
@@ -108,7 +108,7 @@ async def get_open_conversation(
 async def find_message(
     store: RuntimeStore, conversation_id: str, message_id: str
 ) -> ConversationMessage | None:
-    """A message of a conversation, where it has one of this id."""
+    """Find a message of a conversation by its id; None if it doesn't exist."""
     request = MessageQuery(conversation_id=conversation_id, message_id=message_id, limit=1)
     found = await store.messages(request)
     return found.messages[0] if found.messages else None
@@ -117,7 +117,7 @@ async def find_message(
 async def list_participants(
     store: RuntimeStore, conversation_id: str, session_id: str | None = None
 ) -> tuple[Participant, ...]:
-    """Who takes part in a conversation and hasn't left: all, or one session."""
+    """List the participants of a conversation who haven't left: all, or one session's."""
     request = ParticipantQuery(
         conversation_id=conversation_id, is_present=True, session_id=session_id
     )
@@ -136,14 +136,14 @@ def select_fitting(rows: Iterable[Row], max_bytes: int) -> tuple[Row, ...]:
 
 
 def make_unknown_session_error(session_id: str, field: str = "session_id") -> CommandError:
-    """An error to raise where no session has this id."""
+    """Make the error of an unknown session id."""
     return CommandError(
         "unknown_session", f"There is no session {session_id[:_MAX_SHOWN_CHARS]!r}.", field=field
     )
 
 
 def make_unknown_agent_error(agent_id: str) -> CommandError:
-    """An error to raise where no session of this agent is known."""
+    """Make the error of an agent without known sessions."""
     return CommandError(
         "unknown_agent",
         f"There is no session of agent {agent_id[:_MAX_SHOWN_CHARS]!r}.",

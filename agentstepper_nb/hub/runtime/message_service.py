@@ -1,4 +1,4 @@
-"""What is said in conversations, and who hears it."""
+"""Messages of conversations: posted by users, and read by sessions."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from .payloads import check_payload, encode_payload, refuse_large
 
 
 class MessageService:
-    """Posts what users say, and gives sessions that pull what they haven't read.
+    """Posts users' messages, and returns unread messages to sessions that pull them.
 
     Args:
-        context: What it works with.
+        context: The services of the runtime.
     """
 
     def __init__(self, context: RuntimeServices) -> None:
@@ -45,14 +45,16 @@ class MessageService:
         self._store = context.store
 
     async def say(self, request: NewMessage) -> ConversationMessage:
-        """Post what a user says, and enqueue it for each session that takes part, hears by push and
-        hasn't ended. What was posted with the same `idem_key` is answered as it stands.
+        """Post a user's message, and enqueue it for each live session that participates with push
+        delivery.
+
+        A message with a known `idem_key` returns the existing message.
 
         Args:
-            request: Who says what, and where.
+            request: The message, its sender and its conversation.
 
         Raises:
-            ProtocolError: `invalid_message`: it says nothing.
+            ProtocolError: `invalid_message`: the message is empty.
             CommandError: `unknown_conversation`, `conversation_closed`; `may_not_post`: the user
                 joined as an observer; `too_large`.
         """
@@ -92,12 +94,13 @@ class MessageService:
         return await self._known(request) or message  # another one with the same key was faster
 
     async def read_on(self, request: AdvanceCursor) -> ConversationMessageList:
-        """Give a session what others said after what it read last, and note that it read it. An empty
-        answer means that there is nothing more for now.
+        """Return others' messages after a session's last read one, and advance the session's cursor.
+
+        An empty answer means that there are no more messages for now.
 
         Raises:
             CommandError: `unknown_session`, `unknown_conversation`; `unknown_participant`: the session
-                takes no part.
+                doesn't participate.
         """
         await lookups.get_session(self._store, request.session_id)
         await lookups.get_conversation(self._store, request.conversation_id)
@@ -116,7 +119,7 @@ class MessageService:
         return ConversationMessageList(messages=read)
 
     async def advance(self, request: ConversationCursor) -> ConversationCursor:
-        """Note how far a session has read: for who reads by itself, and so hears again what got lost.
+        """Set a session's cursor. Sessions that advance it themselves read messages again after a crash.
 
         Raises:
             CommandError: `unknown_session`, `unknown_conversation`, `unknown_message_id`.
@@ -131,7 +134,7 @@ class MessageService:
     # ---- parts --------------------------------------------------------------------------------------
 
     async def _known(self, request: NewMessage) -> ConversationMessage | None:
-        """What was posted with the same key."""
+        """Find the message that was posted with the same key."""
         id = _derive_message_id(request)
         if id is None:
             return None
@@ -140,7 +143,7 @@ class MessageService:
     async def _read_others(
         self, request: AdvanceCursor, after: str | None
     ) -> tuple[ConversationMessage, ...]:
-        """What others said, of the first page that has any."""
+        """Return others' messages from the first page that has any."""
         while True:
             page = await self._page(request.conversation_id, after, request.limit)
             if page:
@@ -163,7 +166,7 @@ class MessageService:
         return (await self._store.messages(request)).messages
 
     async def _find_listeners(self, participants: tuple[Participant, ...]) -> list[AgentState]:
-        """The sessions that are to be handed what is said."""
+        """Find the sessions to which a message is pushed."""
         ids = {
             participant.session_id: None
             for participant in participants
@@ -189,13 +192,13 @@ class MessageService:
 
 
 def _derive_message_id(request: NewMessage) -> str | None:
-    """The id that follows from the client's key; None where there is no key."""
+    """Derive a message's id from the client's key; None if there is no key."""
     key = request.idem_key
     return None if key is None else derive_id("said", request.conversation_id, key)
 
 
 def _make_input_payload(request: NewMessage) -> Struct:
-    """What is said as sessions are told it: the text or, where there is none, the data."""
+    """Make the input for sessions from a message: its text or, without a text, its data."""
     if not request.text and request.data is None:
         raise ProtocolError(
             "invalid_message", "text: the message has neither text nor data.", "text"

@@ -1,4 +1,4 @@
-"""How often all workers together may ask a model: token buckets of the Core, from which workers take."""
+"""Limits the rate at which all workers together query a model, by token buckets in the Core."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Final
 
 from ...protocol.runtime_requests import ModelCredit, TakeModelCredit
 
-#: Seconds of its rate that a bucket holds: what may be taken at once after a pause.
+#: A bucket's capacity in seconds of its rate: the burst after a pause.
 _BURST_S: Final = 10.0
-#: Tokens that a call is expected to take before the first has said what it took.
+#: Tokens that a call is expected to use before the first call has reported its usage.
 _FIRST_GUESS: Final = 1000.0
-#: How much the newest calls weigh in what the next is expected to take.
+#: The weight of the newest calls in the expected usage of the next.
 _NEWEST_WEIGHT: Final = 0.2
-#: Seconds that a worker waits at most before it asks again: others may have given back.
+#: Seconds after which a waiting worker asks again at the latest: others may have returned credit.
 _MAX_WAIT_S: Final = 30.0
 _RATE: Final = re.compile(r"(\d{1,12}) ?(tokens)?/min")
 
 
 @dataclass(frozen=True)
 class ModelRate:
-    """How often a model may be asked.
+    """The rate limit of a model.
 
     Args:
         requests: Requests a minute. None: without a limit.
@@ -34,7 +34,8 @@ class ModelRate:
 
 
 def parse_model_rate(text: str) -> tuple[str, ModelRate]:
-    """A rate as options name it: `MODEL=60/min`, `MODEL=90000tokens/min`, or both after a comma.
+    """Parse a rate as options name it: `MODEL=60/min`, `MODEL=90000tokens/min`, or both,
+    comma-separated.
 
     Args:
         text: The model's name, and its rate.
@@ -43,7 +44,7 @@ def parse_model_rate(text: str) -> tuple[str, ModelRate]:
         The model's name and its rate.
 
     Raises:
-        ValueError: It has another form, or a rate is 0.
+        ValueError: The text has another form, or a rate is 0.
     """
     model, _, rates = text.rpartition("=")
     found: dict[str, int] = {}
@@ -65,8 +66,8 @@ class _Bucket:
     """A token bucket.
 
     Args:
-        per_minute: What flows in.
-        now: The time at which it is full.
+        per_minute: The tokens that are added per minute.
+        now: The time at which the bucket is full.
     """
 
     def __init__(self, per_minute: float, now: float) -> None:
@@ -76,14 +77,14 @@ class _Bucket:
         self._at = now
 
     def level(self, now: float) -> float:
-        """What is in it; below 0 where more was taken than there was."""
+        """The tokens in the bucket; below 0 if more were taken than it had."""
         passed_s = max(0.0, now - self._at)
         self._level = min(self._capacity, self._level + passed_s * self._per_s)
         self._at = now
         return self._level
 
     def take(self, amount: float) -> None:
-        """Take from it; a negative amount is given back."""
+        """Take tokens from the bucket; a negative amount returns tokens."""
         self._level -= amount
 
     def compute_wait_s(self, level: float) -> float:
@@ -92,12 +93,12 @@ class _Bucket:
 
     @property
     def portion(self) -> int:
-        """What one worker is given at once: the flow of a second."""
+        """The tokens for one worker at once: one second of the rate."""
         return max(1, int(self._per_s))
 
 
 class _ModelBudget:
-    """What may be asked of one model."""
+    """The request and token budgets of one model."""
 
     def __init__(self, rate: ModelRate, now: float) -> None:
         self._requests = None if rate.requests is None else _Bucket(rate.requests, now)
@@ -107,7 +108,7 @@ class _ModelBudget:
         self._tokens_out = 0.0  # what was taken for them
 
     def settle(self, calls: int, tokens: int) -> None:
-        """So many calls are over, and took so many tokens."""
+        """Subtract the usage of finished calls from the budget, in place of their estimates."""
         if calls == 0 or self._tokens is None:
             return
         part = min(1.0, calls / max(1, self._calls_out))
@@ -119,7 +120,7 @@ class _ModelBudget:
         self._expected_tokens += (newest - self._expected_tokens) * _NEWEST_WEIGHT
 
     def take(self, wanted: int, now: float) -> ModelCredit:
-        """Grant calls: at least one where there is room, or say how long to wait."""
+        """Grant at least one call if the budget allows, or return how long to wait."""
         calls, wait_s = wanted, 0.0
         if self._requests is not None:
             calls = min(calls, int(self._requests.level(now)), self._requests.portion)
@@ -146,8 +147,8 @@ class ModelRates:
     """The budgets of all models that have a limit.
 
     Args:
-        rates: By the model's name.
-        clock: Gives POSIX seconds.
+        rates: The rate of each model, by its name.
+        clock: Returns POSIX seconds.
     """
 
     def __init__(self, rates: Mapping[str, ModelRate], clock: Callable[[], float]) -> None:
@@ -156,7 +157,7 @@ class ModelRates:
         self._budgets = {model: _ModelBudget(rate, now) for model, rate in rates.items()}
 
     async def take_model_credit(self, request: TakeModelCredit) -> ModelCredit:
-        """Let a worker make some calls of a model, or say how long it is to wait."""
+        """Grant a worker calls of a model, or return how long the worker must wait."""
         budget = self._budgets.get(request.model)
         if budget is None:
             return ModelCredit()

@@ -1,4 +1,4 @@
-"""What an action of each kind carries."""
+"""The payload of each kind of action."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_PAYLOAD_BYTES: Final = 8_000_000
 
 
 class EmptyPayload(Struct, frozen=True):
-    """The payload of an action that says all by its kind."""
+    """The payload of an action whose kind says all."""
 
 
 #: The class of each kind's payload.
@@ -38,7 +38,7 @@ PAYLOADS: Final[dict[ActionKind, type[Struct]]] = {
 
 
 def check_payload(kind: ActionKind, payload: Any) -> Struct:
-    """An action's payload as its struct; none is one without fields.
+    """Decode an action's payload to its struct; no payload means one without fields.
 
     Args:
         kind: The action's kind.
@@ -61,11 +61,11 @@ def check_payload(kind: ActionKind, payload: Any) -> Struct:
 
 
 def refuse_large(value: Any, field: str) -> None:
-    """Refuse what is too large for a row.
+    """Refuse values that are too large for a row.
 
     Args:
         value: JSON values.
-        field: What they are.
+        field: The name of the values, for the error.
 
     Raises:
         CommandError: `too_large`.
@@ -81,7 +81,7 @@ def refuse_large(value: Any, field: str) -> None:
 
 
 def encode_payload(payload: Struct) -> Any:
-    """A payload as its row has it: JSON values, with all that was left out."""
+    """Encode a payload for its row, as JSON values with all defaults."""
     return msgspec.json.decode(msgspec.json.encode(payload)) or None
 
 

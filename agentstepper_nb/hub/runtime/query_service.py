@@ -1,4 +1,4 @@
-"""What anybody may read. What is named has to exist: an empty list says that there is nothing of it."""
+"""Read-only queries. Unknown ids are errors: an empty list means that an existing object has no rows."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ Row = TypeVar("Row", bound=Struct)
 
 
 class QueryService:
-    """Reads the store, and looks what is named up only where nothing was found.
+    """Reads the store, and checks the ids of a query only if it found nothing.
 
-    Each method raises `CommandError` for what it names and isn't there: `unknown_session`,
+    Each method raises `CommandError` for an id that doesn't exist: `unknown_session`,
     `unknown_agent`, `unknown_action`, `unknown_conversation`, `unknown_message_id`.
 
     Args:
@@ -53,7 +53,7 @@ class QueryService:
         self._store = store
 
     async def actions(self, request: ActionQuery) -> ActionList:
-        """Actions, the oldest first."""
+        """List actions, the oldest first."""
         found = await self._store.actions(_ask_one_more(request))
         rows, more = _shorten(found.actions, request.limit)
         if not rows:
@@ -73,7 +73,7 @@ class QueryService:
         return AgentStateList(states=rows, more=more)
 
     async def newest_states(self, limit: int) -> tuple[AgentState, ...]:
-        """The newest snapshots, whatever they come to: for who shortens each."""
+        """List the newest snapshots without a limit of their size; the caller shortens each."""
         return (await self._store.states(StateQuery(limit=limit))).states
 
     async def steps(self, request: StepQuery) -> AgentStepList:
@@ -131,7 +131,7 @@ class QueryService:
         return ConversationMessageList(messages=rows, more=more)
 
     async def cursor(self, request: CursorQuery) -> CursorResult:
-        """How far a session has read."""
+        """Return a session's read cursor."""
         found = await self._store.cursor(request)
         if found.cursor is None:
             await lookups.get_session(self._store, request.session_id)
@@ -151,7 +151,7 @@ class QueryService:
             )
 
     async def _check_known(self, session_id: str | None, agent_id: str | None) -> None:
-        """Refuse a session or an agent of which there is neither a snapshot nor a step."""
+        """Raise an error for a session or an agent that has neither a snapshot nor a step."""
         if session_id is not None and not await self._has(session_id=session_id):
             raise lookups.make_unknown_session_error(session_id)
         if agent_id is not None and not await self._has(agent_id=agent_id):
@@ -169,11 +169,11 @@ class QueryService:
 
 
 def _ask_one_more(request: Query) -> Query:
-    """A query for one row more than is asked for: so it is known whether there are more."""
+    """A query with its limit plus one, to find out whether there are more rows."""
     return msgspec.structs.replace(request, limit=request.limit + 1)
 
 
 def _shorten(rows: tuple[Row, ...], limit: int) -> tuple[tuple[Row, ...], bool]:
-    """The rows that are asked for and fit into a message, and whether there are more."""
+    """Cut rows to the limit and to a message's size. Returns them, and whether there are more."""
     fitting = lookups.select_fitting(rows[:limit], _MAX_ANSWER_BYTES)
     return fitting, len(fitting) < len(rows)

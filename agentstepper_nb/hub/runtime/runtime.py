@@ -1,8 +1,8 @@
 """The Core's side of background agents: the only access to their store.
 
-What is asked is checked, done, and told to whoever watches, in this order. What changes something is
-carried through once it was begun, even where who asked is gone: else the store would have what nobody
-was told of.
+A request is checked, executed, and published to watchers, in this order. A change that was begun runs
+to its end even if its client is gone: otherwise the store would have changes that no watcher was told
+of.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ ResponseT = TypeVar("ResponseT")
 #: A method of `Runtime` that is answered once.
 Method = Callable[..., Awaitable[Any]]
 
-#: Seconds that leases last on where a worker's connection broke: it may come back.
+#: Seconds that leases last after a worker's connection broke: the worker may reconnect.
 GRACE_S: Final = 2.0
 #: Seconds until it is looked again whether an action that is due has been claimed.
 _RECHECK_S: Final = 1.0
-#: How a worker ended of which nothing else is known.
+#: The ending of a worker of which nothing else is known.
 _DISCONNECTED: Final = "lost its connection to the Core, and didn't come back"
 
 
@@ -72,28 +72,28 @@ def _new_id() -> str:
 
 
 class Runtime:
-    """All that is asked of the runtime's store, with the rules around it. Used on one event loop.
+    """All requests to the runtime's store, with the rules around them. Used on one event loop.
 
-    It has each method of `protocol.runtime_methods` by its name. Those that are answered once are
-    methods of its parts (`ActionService`, `QueryService` and their like), which say what each
-    answers and refuses. What the store raises passes through.
+    It has each method of `protocol.runtime_methods` by its name. Methods with one answer are methods of
+    the runtime's parts (`ActionService`, `QueryService` and the like), which document their answers
+    and errors. The store's errors pass through.
 
     Args:
-        store: Keeps the rows; it is closed with this.
-        log: Gets what is passed over without an error.
-        limits: How much may be under way at once.
-        model_rates: By the model's name, how often all workers together may ask it.
-        clock: Gives POSIX seconds.
-        new_id: Gives ids.
-        topic_limits: How much of a topic is sent at once, or waits to be sent.
+        store: The store of the rows; closed with this object.
+        log: Receives failures that raise no error.
+        limits: The limits of live sessions and open actions.
+        model_rates: The rate of all workers' queries together, by the model's name.
+        clock: Returns POSIX seconds.
+        new_id: Makes ids.
+        topic_limits: The limits of a topic's first rows, and of its waiting notices.
 
     Attributes:
-        on_worker_needed: Called where there is work, and nobody that does it: it starts one, say.
-        list_halted_runs: Gives the ids of runs that are halted, or were when their agent was lost.
-        runs: The runs of the Core, which halt and are continued.
+        on_worker_needed: Called when there is work but no dispatcher; it may start a worker.
+        list_halted_runs: Lists the ids of runs that are halted, or were when their agent was lost.
+        runs: The runs of the Core, which can be halted and continued.
         search: Finds steps and messages by their texts.
-        check_agent: Refuses agents that may not be created, or gives them as they may; on a thread.
-        observers: Called with rows that changed, after those who watch are told.
+        check_agent: Refuses agents that may not be created, or returns them as allowed; on a thread.
+        observers: Called with changed rows, after the watchers.
     """
 
     def __init__(
@@ -180,20 +180,20 @@ class Runtime:
         self.take_model_credit = ModelRates(model_rates, clock).take_model_credit
 
     def wrap_methods(self, wrap: Callable[[str, Method], Method]) -> None:
-        """Put something around each method that is answered once.
+        """Wrap each method that is answered once.
 
         Args:
-            wrap: Gives what is called in a method's place, by the method's name.
+            wrap: Returns the replacement of a method, given the method's name and the method.
         """
         for name in CALLS:
             setattr(self, name, wrap(name, getattr(self, name)))
 
     async def start(self) -> None:
-        """See whether there is work that waits for a worker."""
+        """Start: request a worker if there is work."""
         await self._check_for_work()
 
     async def close(self) -> None:
-        """End all streams, finish what was begun, and close the store. Idempotent."""
+        """End all streams, finish the requests in progress, and close the store. Idempotent."""
         self._is_closing = True
         self._topics.close()
         self._wakes.close()
@@ -203,7 +203,7 @@ class Runtime:
         await self._store.close()
 
     async def status(self, request: GetRuntimeStatus | None = None) -> RuntimeStatus:
-        """Where the rows are, how much is open, and who is there for it; this starts no worker."""
+        """Report the store's location, its open work and the dispatchers. Starts no worker."""
         return RuntimeStatus(
             dispatchers=len(self.dispatchers),
             store=await self._store.info(),
@@ -211,7 +211,7 @@ class Runtime:
         )
 
     def watch(self, request: WatchTopic) -> AsyncGenerator[TopicEvent, None]:
-        """Tell what happens in a topic, from its last known rows on; see `TopicEvent`.
+        """Stream a topic's changes, from its last known rows on; see `TopicEvent`.
 
         Raises:
             CommandError: `unknown_topic`; `unknown_session`, `unknown_conversation`.
@@ -219,22 +219,22 @@ class Runtime:
         return stream_topic(self._topics, self._queries, request.topic)
 
     def wakes(self, request: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:
-        """Say where something may be ready: once at the start, and then each time. A reader that is
-        behind is told once. Who reads this is taken for a dispatcher.
+        """Stream wakes: one at the start, and one whenever work may be ready. Wakes that a reader hasn't
+        read yet are merged. A reader of this stream counts as a dispatcher.
         """
         return self._wakes.read(request)
 
     async def prune(self, limits: RetentionLimits) -> PrunedRows:
-        """Delete what is kept long enough, in batches between which others have their turn.
+        """Delete expired rows, in batches, between which other requests run.
 
         Args:
-            limits: What stays.
+            limits: The retention limits.
 
         Returns:
-            How much was deleted.
+            The number of deleted rows.
 
         Raises:
-            StoreError: It can't be written.
+            StoreError: The store can't be written.
         """
         before = limits.find_cutoff(self._clock())
         total = PrunedRows(has_more=before is not None or limits.sessions is not None)
@@ -250,12 +250,12 @@ class Runtime:
         return total
 
     async def worker_disconnected(self, owner: str, *, ending: str | None = None) -> None:
-        """A worker is gone: what it has is soon, or at once, anybody's.
+        """Release the sessions of a worker that is gone, at once or after a grace period.
 
         Args:
-            owner: As its claims name it.
-            ending: How its process is known to have ended. None: it may come back, or is back: an owner
-                that reads `wakes` keeps what it has.
+            owner: The worker's name in its claims.
+            ending: The ending of the worker's process. None: unknown, the worker may come back, or is
+                back: an owner that reads `wakes` keeps its sessions.
         """
         if ending is None and owner in self.dispatchers:
             return
@@ -269,7 +269,7 @@ class Runtime:
         self._wakes.wake()
 
     def publish_changes_elsewhere(self, changed: ChangedRows | None) -> None:
-        """Tell what another Core wrote into the store of both; see `SharedRuntimeStore.follow`."""
+        """Publish another Core's changes to a shared store; see `SharedRuntimeStore.follow`."""
         if changed is None:
             self._topics.restart()
             self._wakes.wake()
@@ -295,7 +295,7 @@ class Runtime:
     # ---- telling ------------------------------------------------------------------------------------
 
     def _publish(self, updates: RowUpdates) -> None:
-        """Tell who watches and who works; called in the order in which the store answered."""
+        """Publish rows to watchers and dispatchers; called in the order of the store's answers."""
         self._topics.publish(updates)
         self._conversation_writer.note(updates.participants)
         self._step_rate.add(len(updates.steps))
@@ -309,7 +309,7 @@ class Runtime:
             self.on_worker_needed()
 
     def _on_dispatchers_changed(self) -> None:
-        """A dispatcher came or left: what no worker fitted may fit one now, or the other way round."""
+        """Handle a change of the dispatchers: other sessions may have a fitting worker now."""
         self._shares.on_workers_changed()
         if self.dispatchers:
             self._begin(self._end_destroyed())
@@ -321,11 +321,11 @@ class Runtime:
             self._log.warning("destroyed sessions that no worker fits can't be ended: %s", error)
 
     def _on_last_dispatcher_left(self) -> None:
-        """The last dispatcher has left."""
+        """Check for work after the last dispatcher has disconnected."""
         self._begin(self._recheck_for_work())
 
     def _on_action_due(self) -> None:
-        """An action that waited for its time may be claimed."""
+        """Wake the dispatchers: a delayed action is due."""
         self._wakes.wake()
         self._begin(self._recheck_for_work())
 
@@ -338,7 +338,7 @@ class Runtime:
             )
 
     async def _check_for_work(self) -> None:
-        """Ask for a dispatcher where there is work and none of them."""
+        """Request a dispatcher if there is work and no dispatcher."""
         info = await self._store.info()
         now = self._clock()
         if info.next_due is not None:  # what is due and not claimed yet is looked at again
@@ -349,7 +349,7 @@ class Runtime:
     def _shield(
         self, method: Callable[[RequestT], Coroutine[Any, Any, ResponseT]]
     ) -> Callable[[RequestT], Coroutine[Any, Any, ResponseT]]:
-        """A method that is done to its end, even where who waits for it is cancelled."""
+        """Wrap a method so that it runs to its end, even if its caller is cancelled."""
 
         async def shielded(request: RequestT) -> ResponseT:
             return await wait_shielded(self._begin(method(request)))
@@ -364,7 +364,7 @@ class Runtime:
 
 
 async def refuse_search(request: AgentSearch) -> AgentSearchResult:
-    """Say what to do so that agents can be searched.
+    """Raise the error that explains how to make agents searchable.
 
     Raises:
         CommandError: `unknown_service`.
@@ -377,10 +377,10 @@ async def refuse_search(request: AgentSearch) -> AgentSearchResult:
 
 
 def has_work(info: RuntimeStoreInfo, now: float) -> bool:
-    """Whether a store has anything for a worker: what waits for its time is nothing yet.
+    """Whether a store has work for a worker. Delayed work counts once it is due.
 
     Args:
-        info: What the store says.
+        info: The store's counts.
         now: POSIX seconds.
     """
     is_due = info.next_due is not None and info.next_due <= now
@@ -388,7 +388,7 @@ def has_work(info: RuntimeStoreInfo, now: float) -> bool:
 
 
 def add_pruned(before: PrunedRows, batch: PrunedRows) -> PrunedRows:
-    """What several batches deleted together."""
+    """Add the counts of two batches of deleted rows."""
     counts = {
         name: getattr(before, name) + getattr(batch, name)
         for name in ("sessions", "actions", "steps", "conversations", "messages")
@@ -397,4 +397,4 @@ def add_pruned(before: PrunedRows, batch: PrunedRows) -> PrunedRows:
 
 
 def _no_worker_starter() -> None:
-    """Nobody starts workers here."""
+    """Do nothing: this runtime has no worker starter."""

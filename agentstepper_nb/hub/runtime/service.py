@@ -1,4 +1,4 @@
-"""The Core's service `runtime`, as one connection is served it."""
+"""The Core's service `runtime` for one connection."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .runtime import Runtime
 
 
 class RuntimeService:
-    """What one connection may ask of the runtime.
+    """The runtime's service for one connection.
 
     Args:
         runtime: The runtime.
-        right: What this connection may do.
+        right: The connection's right.
 
     Attributes:
-        owners: Who has read `wakes` here: the workers at the other end.
+        owners: The workers at the other end, which have read `wakes` on this connection.
     """
 
     def __init__(self, runtime: Runtime, right: MethodRight) -> None:
@@ -33,12 +33,12 @@ class RuntimeService:
         self._right = right
 
     async def call(self, method: str, params: Raw) -> Struct | None:
-        """Answer once.
+        """Answer a request once.
 
         Raises:
-            CommandError: `unknown_service`: there is no such method; `watch_only`; `store_failed`: a
-                full disk, say; the runtime's.
-            ProtocolError: `invalid_message`: a parameter has another form; the runtime's.
+            CommandError: `unknown_service`: there is no such method; `watch_only`; `store_failed`:
+                for example, a full disk; the runtime's errors.
+            ProtocolError: `invalid_message`: a parameter has another form; the runtime's errors.
         """
         known = CALLS.get(method)
         if known is None:
@@ -63,7 +63,7 @@ class RuntimeService:
                 yield item
 
     async def close(self) -> None:
-        """The connection is gone: the workers that were at its other end may come back."""
+        """Handle the connection's end: the workers at its other end may come back."""
         for owner in self.owners:
             await self._runtime.worker_disconnected(owner)
 

@@ -1,8 +1,8 @@
-"""Watching a topic: its last known rows, then what happens, and so again where a reader fell behind.
+"""Streams a topic: its last known rows, then its changes; restarts if the reader fell behind.
 
-The rows are read once the reader is there to be told, so that nothing can happen between the two. What
-happens meanwhile may stand in the rows and is told after them again: rows have ids, and of two with
-the same one the last counts.
+The rows are read after the reader is registered, so that no change is lost in between. A change during
+the read may be in the rows and be sent again after them: rows have ids, and of two rows with the same
+id the later one counts.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from .topics import (
     shorten_snapshot,
 )
 
-#: Reads what a topic begins with.
+#: Reads the rows with which a topic begins.
 ReadBegin = Callable[[], Awaitable[TopicEvent]]
 
 
 async def stream_topic(
     topics: Topics, queries: QueryService, topic: str
 ) -> AsyncGenerator[TopicEvent, None]:
-    """Tell what happens in a topic, from its last known rows on, until nothing can happen any more.
+    """Stream a topic's changes, from its last known rows on, until no more changes can happen.
 
     Args:
-        topics: Where it is told.
+        topics: Publishes the changes.
         queries: Reads the rows.
         topic: The topic's name.
 
@@ -91,7 +91,7 @@ async def _conversations(queries: QueryService, max_bytes: int) -> TopicEvent:
 
 
 async def _session(queries: QueryService, id: str, max_bytes: int) -> TopicEvent:
-    """A session: how it stands, its last step, and the actions that are open."""
+    """Read a session: its snapshot, its last step, and its open actions."""
     states = await queries.states(StateQuery(session_id=id, limit=1))
     steps = await queries.steps(StepQuery(session_id=id, latest=True, limit=1))
     return TopicEvent(
@@ -105,8 +105,8 @@ async def _session(queries: QueryService, id: str, max_bytes: int) -> TopicEvent
 
 
 async def _open_actions(queries: QueryService, session_id: str) -> list[Action]:
-    """Those that are queued or claimed. The queue is read on both sides of what is claimed: an action
-    goes from one to the other meanwhile and, where its worker is gone, back.
+    """List the queued and claimed actions. The queue is read before and after the claimed actions: a
+    claim moves an action there meanwhile and, if its worker is gone, back.
     """
     found: dict[str, Action] = {}
     for status in (ActionStatus.QUEUED, ActionStatus.CLAIMED, ActionStatus.QUEUED):
@@ -116,7 +116,7 @@ async def _open_actions(queries: QueryService, session_id: str) -> list[Action]:
 
 
 async def _conversation(queries: QueryService, id: str) -> TopicEvent:
-    """A conversation: how it stands, who takes part, and what was said last."""
+    """Read a conversation: its row, its participants, and its last message."""
     rows = await queries.conversations(ConversationQuery(conversation_id=id, limit=1))
     participants = await queries.participants(ParticipantQuery(conversation_id=id))
     messages = await queries.messages(MessageQuery(conversation_id=id, last=True, limit=1))

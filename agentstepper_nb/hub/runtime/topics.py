@@ -1,7 +1,7 @@
-"""Topics: who watches what, and the numbers that what they are told has.
+"""Topics: their readers, and the numbers of their notices.
 
-A topic is kept as long as somebody watches it. Its numbers begin at how many notices the Core has told
-in all, which no number of the topic has passed before: so they grow by one while it is watched, and
+A topic exists as long as it has a reader. Its numbers begin at the Core's total number of notices,
+which no earlier number of the topic has exceeded: so they grow by one while the topic is read, and
 never go back as long as the Core lives.
 """
 
@@ -19,17 +19,17 @@ from ...protocol.runtime import AgentState
 from ...protocol.runtime_requests import TopicEvent
 from .context import RowUpdates
 
-#: Topics that tell of all sessions and of all conversations.
+#: The topics of all sessions and of all conversations.
 SESSIONS: Final = "sessions"
 CONVERSATIONS: Final = "conversations"
 
 
 class TopicLimits(NamedTuple):
-    """How much of a topic is sent at once, or waits to be sent."""
+    """The limits of a topic's first rows, and of its waiting notices."""
 
-    #: Notices that wait for a reader before it has fallen behind.
+    #: Notices that wait for a reader before the reader counts as behind.
     max_waiting: int = 256
-    #: Bytes of rows that a `begin` of a list has at most, and of one of those in full.
+    #: Bytes of rows in the `begin` of a list at most, and of one of those rows in full.
     max_begin_bytes: int = 16 * 1024 * 1024
 
 
@@ -47,18 +47,18 @@ def format_conversation_topic(conversation_id: str) -> str:
 
 
 def shorten_snapshot(state: AgentState) -> AgentState:
-    """A snapshot as `sessions` tells it: without what only its moniker and runner understand, which may
-    be large and would go to everybody at each step.
+    """Shorten a snapshot for the topic `sessions`: drop the parts that only its moniker and runner
+    understand, which may be large and would be sent to all readers at each step.
     """
     return msgspec.structs.replace(state, state=None, context=None)
 
 
 class TopicReader:
-    """One who watches a topic. What comes waits here until it is taken, up to a limit.
+    """One reader of a topic. Its notices wait here until they are read, up to a limit.
 
     Args:
         topic: The topic.
-        max_waiting: Notices that may wait.
+        max_waiting: The most waiting notices.
     """
 
     def __init__(self, topic: _Topic, max_waiting: int) -> None:
@@ -70,7 +70,7 @@ class TopicReader:
         self.closed = False
 
     def restart(self) -> int:
-        """Forget what waits: what is read from now on has it.
+        """Drop the waiting notices: the rows that are read next include them.
 
         Returns:
             The number of the last notice before the next.
@@ -80,7 +80,7 @@ class TopicReader:
         return self._topic.n
 
     async def next(self) -> TopicEvent | None:
-        """The next notice; None where some were missed, or nothing comes any more."""
+        """Wait for the next notice; None if some were missed, or none follow."""
         while not self._waiting:
             if self._is_behind or self.closed:
                 return None
@@ -89,7 +89,7 @@ class TopicReader:
         return self._waiting.popleft()
 
     def put(self, event: TopicEvent) -> None:
-        """A notice came."""
+        """Add a notice."""
         if len(self._waiting) >= self._max_waiting:
             self.fall_behind()
         if not self._is_behind:
@@ -103,7 +103,7 @@ class TopicReader:
         self._arrived.set()
 
     def close(self) -> None:
-        """Nothing comes any more."""
+        """End the stream: no more notices follow."""
         self.closed = True
         self._arrived.set()
 
@@ -118,7 +118,7 @@ class Topics:
     """All topics of a Core.
 
     Args:
-        limits: How much of a topic is sent at once, or waits to be sent.
+        limits: The limits of a topic's first rows, and of its waiting notices.
     """
 
     def __init__(self, limits: TopicLimits = DEFAULT_TOPIC_LIMITS) -> None:
@@ -147,7 +147,7 @@ class Topics:
                 del self._topics[name]
 
     def publish(self, updates: RowUpdates) -> None:
-        """Tell what became new to who watches it."""
+        """Send changed rows to the readers of their topics."""
         for notice in _notices(updates):
             self._notice_count += 1
             topic = self._topics.get(notice.topic)
@@ -159,13 +159,13 @@ class Topics:
                 reader.put(numbered)
 
     def restart(self) -> None:
-        """Let all readers begin anew, from how the rows stand: what became new isn't known."""
+        """Make all readers start again from the present rows: the changes aren't known."""
         for topic in self._topics.values():
             for reader in topic.readers:
                 reader.fall_behind()
 
     def close(self) -> None:
-        """Tell all readers that nothing comes any more."""
+        """Tell all readers that no more notices follow."""
         self._closed = True
         for topic in self._topics.values():
             for reader in topic.readers:
@@ -173,7 +173,7 @@ class Topics:
 
 
 def _notices(updates: RowUpdates) -> Iterator[TopicEvent]:
-    """What is told of news, still without numbers: what a session did before how it stands now."""
+    """Make the notices of changed rows, without numbers: a session's steps before its snapshot."""
     for step in updates.steps:
         yield TopicEvent(
             topic=format_session_topic(step.session_id), n=0, event="step", steps=(step,)

@@ -1,4 +1,4 @@
-"""Sessions that no worker fits: what they wait for, and how they end."""
+"""Sessions that no worker fits: their missing requirements, and their ending."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from . import lookups
 from .context import RowUpdates, RuntimeServices
 from .dispatcher_wakeups import DispatcherWakeups
 
-#: Who writes the end of a session that no worker ever had.
+#: The writer of the ending of a session that never had a worker.
 _CORE: Final = "core"
-#: Refusals that say: a worker has the session by now, or it has ended.
+#: The error codes if a worker has the session by now, or the session has ended.
 _TAKEN_CODES: Final = frozenset({"stale_epoch", "session_over"})
 
 
 class UnfitSessions:
-    """Says of which sessions no worker has what they need, and ends those that a person destroyed.
+    """Lists the sessions that no worker fits, and ends those that a person destroyed.
 
     Args:
-        context: What it works with.
-        wakes: The workers that are there.
+        context: The services of the runtime.
+        wakes: The connected workers.
     """
 
     def __init__(self, context: RuntimeServices, wakes: DispatcherWakeups) -> None:
@@ -42,7 +42,7 @@ class UnfitSessions:
         self._leased: set[str] = set()  # to be ended when their lost worker's leases are over
 
     async def list_waiting(self) -> tuple[WaitingSessions, ...]:
-        """How many wait, by what they need, and what no worker has of it."""
+        """Count the waiting sessions by their requirements, with what each group misses."""
         loads = await self._context.store.loads(LoadQuery(now=self._context.clock()))
         offers = self._wakes.offers.values()
         return tuple(
@@ -58,7 +58,7 @@ class UnfitSessions:
         await self._end({action.session_id for action in found.actions})
 
     async def end_expired(self) -> None:
-        """End those whose lost worker had a lease still when they were to be ended."""
+        """End the destroyed sessions that a lost worker's lease has protected until now."""
         leased, self._leased = self._leased, set()
         await self._end(leased)
 

@@ -1,7 +1,7 @@
-"""What workers request: claims, leases, and keeping what became of sessions.
+"""Requests of workers: claims, leases, and writes of sessions' changes.
 
-Times are the Core's: what a worker says of now is only what its leases are measured from, so that
-workers whose clocks differ take nothing from each other too early.
+Times are the Core's: a worker's own time is used only to measure its leases, so that workers whose
+clocks differ don't adopt each other's sessions too early.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ LeaseRequest = TypeVar("LeaseRequest", ClaimAction, RenewLeases, AdoptSessions)
 
 
 class WorkerService:
-    """Asks the store for workers, and tells what changed by it. Errors are the store's.
+    """Passes workers' requests to the store, and publishes the changes. Errors are the store's.
 
     Args:
-        context: What it works with.
-        conversation_writer: What sessions say.
-        shares: Says how many sessions a worker is to have.
-        unfit: Ends sessions that are destroyed and that no worker fits.
+        context: The services of the runtime.
+        conversation_writer: Posts sessions' messages.
+        shares: Computes the number of sessions of each worker.
+        unfit: Ends destroyed sessions that no worker can run.
     """
 
     def __init__(
@@ -62,14 +62,14 @@ class WorkerService:
         return claimed
 
     async def renew(self, request: RenewLeases) -> RenewedLeases:
-        """Make an owner's leases last on, and say what of its sessions it is to hand over."""
+        """Renew an owner's leases. Returns also the sessions that the owner should hand over."""
         restamped = self._restamp(request)
         renewed = await self._store.renew(restamped)
         hand_over = await self._shares.find_hand_over(request.owner, restamped.now)
         return msgspec.structs.replace(renewed, hand_over=hand_over) if hand_over else renewed
 
     async def adopt(self, request: AdoptSessions) -> AdoptedSessions:
-        """Take sessions that lost their worker, as far as the owner hasn't its share."""
+        """Adopt sessions that lost their worker, up to the owner's share."""
         await self._unfit.end_expired()
         limited = await self._shares.limit_adoption(self._restamp(request))
         adopted = await self._store.adopt(self._add_bystanders(limited))
@@ -82,14 +82,14 @@ class WorkerService:
         return adopted
 
     async def release(self, request: ReleaseLeases) -> None:
-        """Let an owner's leases last no longer than until now, or than it asks."""
+        """End an owner's leases now, or at the requested time if that is earlier."""
         until = min(request.until, self._context.clock())
         await self._store.release(msgspec.structs.replace(request, until=until))
         self._shares.forget_loads()
         self._context.wake()
 
     async def write(self, request: SessionWrite) -> SessionWriteResult:
-        """Keep what became of a session, and what it says by that; see `ConversationWriter.complete`."""
+        """Store a session's changes, and post its messages; see `ConversationWriter.complete`."""
         if request.steps or request.messages:
             request = await self._conversation_writer.complete(request)
         request = msgspec.structs.replace(request, now=self._context.clock())
@@ -98,8 +98,8 @@ class WorkerService:
         return written
 
     def _add_bystanders(self, request: TakingRequest) -> TakingRequest:
-        """Say which steps are never why their worker is lost: those that a person halted, and those of
-        workers that are there, and were only late.
+        """Add the steps that can't be the cause of a worker's loss: those that a person halted, and
+        those of connected workers whose renewal was only late.
         """
         return msgspec.structs.replace(
             request,
@@ -114,7 +114,7 @@ class WorkerService:
 
 
 def list_written_rows(written: SessionWriteResult) -> RowUpdates:
-    """What a write changed, with the sessions that periodic creations make next."""
+    """List the rows that a write changed, with the next sessions of periodic creations."""
     created = written.created
     return RowUpdates(
         states=(

@@ -1,5 +1,5 @@
-"""One module a framework: how its tool calls halt, with arguments and results of its own types.
+"""One module per framework, whose tool calls halt with arguments and results of the framework's types.
 
-Imports what `instrument` may; its framework inside functions alone.
-Begin reading in `langchain`; `instrument.seams` loads each when its framework is imported.
+Imports what `instrument` may; a framework is imported only inside functions.
+Begin reading in `langchain`; `instrument.seams` loads an adapter when its framework is imported.
 """

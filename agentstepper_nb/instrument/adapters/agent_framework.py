@@ -18,17 +18,17 @@ def install(library: ModuleType, patches: Patches) -> None:
 
     Args:
         library: `agent_framework._tools`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     patches.wrap(library.FunctionTool, "invoke", _invoke)
 
 
 def install_agents(library: ModuleType, patches: Patches) -> None:
-    """Let what an agent does be its own.
+    """Attribute events to the agent that runs.
 
     Args:
         library: `agent_framework._agents`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     patches.wrap(library.Agent, "run", _run_agent)
 

@@ -19,7 +19,7 @@ def install(library: ModuleType, patches: Patches) -> None:
 
     Args:
         library: `anthropic.lib.tools`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     for tool in (library.BetaFunctionTool, library.BetaAbstractMemoryTool):
         patches.wrap(tool, "call", partial(_call, False))
@@ -62,7 +62,7 @@ def _check_result(edited: Any) -> Any:
 
 
 def _raise_denial(reason: str) -> NoReturn:
-    """The runner makes of it a result that says it is an error."""
+    """Raise the error that the SDK's tool runner turns into an error result."""
     from anthropic.lib.tools import ToolError
 
     raise ToolError(reason)

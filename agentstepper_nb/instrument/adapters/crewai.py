@@ -29,7 +29,7 @@ def install(library: ModuleType, patches: Patches) -> None:
 
     Args:
         library: `crewai.tools.base_tool`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     for owner in (library.BaseTool, library.Tool):
         patches.wrap(owner, "run", partial(_call_layer, f"{owner.__name__}.run", False))
@@ -39,11 +39,11 @@ def install(library: ModuleType, patches: Patches) -> None:
 
 
 def install_agents(library: ModuleType, patches: Patches) -> None:
-    """Let what an agent does be its own, in a crew's task or by itself.
+    """Attribute events to the agent that runs, in a crew's task or by itself.
 
     Args:
         library: `crewai.agent.core`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     for name in ("execute_task", "aexecute_task", "kickoff", "kickoff_async"):
         if name in vars(library.Agent):  # not each version has all

@@ -23,7 +23,7 @@ def install(library: ModuleType, patches: Patches) -> None:
 
     Args:
         library: `google.adk.tools.base_tool`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     base = library.BaseTool
 
@@ -37,11 +37,11 @@ def install(library: ModuleType, patches: Patches) -> None:
 
 
 def install_agents(library: ModuleType, patches: Patches) -> None:
-    """Let what an agent does be its own.
+    """Attribute events to the agent that runs.
 
     Args:
         library: `google.adk.agents.base_agent`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     for name in (_RUN, "run_live"):
         patches.wrap(library.BaseAgent, name, _run_agent)
@@ -63,7 +63,7 @@ def _wrap(kind: type, patches: Patches) -> None:
 
 
 def _find_owner(kind: type) -> type:
-    """The class whose method a call of a tool meets first."""
+    """The class in the method resolution order that defines the method for tool calls."""
     return next(each for each in kind.__mro__ if _RUN in vars(each))
 
 
@@ -95,5 +95,5 @@ def _check_args(edited: Any) -> Any:
 
 
 def _make_denial(reason: str) -> dict[str, str]:
-    """As ADK's own tools say that they could not be called."""
+    """A denial in the form in which ADK's own tools report that they could not be called."""
     return {"error": reason}

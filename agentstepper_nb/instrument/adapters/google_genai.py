@@ -1,6 +1,6 @@
 """Queries of Google's GenAI SDK, whose asynchronous client sends by aiohttp where that is installed.
 
-The seam is httpx's, and the SDK has a client of httpx at hand: inside of a run it uses that one.
+The seam is that of httpx: the SDK also has an httpx client, and uses this client inside of a run.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Any, Final
 from ..current_run import is_run_expected
 from ..patches import Patches
 
-#: What a client of the SDK has once it is made, where it may send by aiohttp.
+#: An attribute of the SDK's client, once it is made, if the client may send by aiohttp.
 _READY: Final = "_async_client_session_request_args"
 
 
 def install(library: ModuleType, patches: Patches) -> None:
-    """Let queries be sent by httpx.
+    """Send queries by httpx.
 
     Args:
         library: `google.genai._api_client`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     patches.wrap(library.BaseApiClient, "_use_aiohttp", _use_aiohttp)
 

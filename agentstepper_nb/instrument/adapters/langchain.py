@@ -18,7 +18,7 @@ from ..current_run import find_run
 from ..patches import Patches
 from ..tool_call import TracedToolCall
 
-#: A graph of whose name its author said nothing.
+#: The name of a graph that its author didn't name.
 _UNNAMED: Final = "LangGraph"
 
 
@@ -27,18 +27,18 @@ def install(library: ModuleType, patches: Patches) -> None:
 
     Args:
         library: `langchain_core.tools.base`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     patches.wrap(library.BaseTool, "run", partial(_run, False))
     patches.wrap(library.BaseTool, "arun", partial(_run, True))
 
 
 def install_agents(library: ModuleType, patches: Patches) -> None:
-    """Let what an agent does be its own, and an event say at which node of a graph it is.
+    """Attribute events to the agent that runs, and to the node of its graph.
 
     Args:
         library: `langgraph.pregel`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     for name in ("stream", "astream"):  # `invoke` and `ainvoke` pass them
         patches.wrap(library.Pregel, name, _stream_graph)

@@ -1,6 +1,6 @@
-"""Tools of MCP servers: `call_tool` of the client, and of the session that it calls, or its author.
+"""Tools of MCP servers: `call_tool` of the client, and of the session below the client.
 
-Frameworks whose tools lie on such servers call them here too. These calls are their events already.
+Frameworks with tools on such servers call these methods too; their own seam has the event then.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..open_calls import is_inside_same_call
 from ..patches import Patches
 from ..tool_call import TracedToolCall
 
-#: What a person sees of a result, where it has it; the rest is the connection's.
+#: The fields of a result that are shown, if present; the other fields belong to the connection.
 _SHOWN: Final = ("content", "structuredContent", "isError")
 
 
@@ -22,7 +22,7 @@ def install(library: ModuleType, patches: Patches) -> None:
 
     Args:
         library: `mcp`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     patches.wrap(library.ClientSession, "call_tool", _call_tool)
     if hasattr(library, "Client"):  # since version 2: it answers a server that asks for more
@@ -72,7 +72,7 @@ def _show_result(result: Any) -> Any:
 
 
 def _make_result(original: Any, edited: Any) -> Any:
-    """A result from what is shown of one, or from a text."""
+    """Make a result from an edited one, or from a text."""
     from mcp.types import CallToolResult
 
     if not isinstance(edited, dict):

@@ -23,7 +23,7 @@ def install(library: ModuleType, patches: Patches) -> None:
 
     Args:
         library: `minisweagent.agents.default`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     patches.wrap(library.DefaultAgent, "__init__", _init)
     patches.wrap(library.DefaultAgent, "step", _step)
@@ -87,7 +87,7 @@ def _make_denial(reason: str) -> dict[str, Any]:
 
 
 def _step(step: Any, agent: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Make a step, and move the beginning of the agent's time by what the person paused in it."""
+    """Make a step, and shift the start of the agent's time limit by the pauses at halt points."""
     stepper = find_run()
     if stepper is None:
         return step(*args, **kwargs)

@@ -34,7 +34,7 @@ def install(library: ModuleType, patches: Patches) -> None:
 
     Args:
         library: `agents.agent`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     from agents.handoffs import Handoff
 
@@ -43,11 +43,11 @@ def install(library: ModuleType, patches: Patches) -> None:
 
 
 def install_agents(library: ModuleType, patches: Patches) -> None:
-    """Let what an agent does be its own: a run opens a span for each agent that it goes on with.
+    """Attribute events to the agent that runs: a run opens a span for each agent that takes over.
 
     Args:
         library: `agents.tracing.scope`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     patches.wrap(library.Scope, "set_current_span", _enter_span)
     patches.wrap(library.Scope, "reset_current_span", _leave_span)
@@ -84,7 +84,7 @@ async def _get_all_tools(
 
 
 def _trace_tool(tool: Any) -> Any:
-    """The copy of a function tool that halts; another tool, which the service runs, is as it was."""
+    """The copy of a function tool that halts; another tool, which the service runs, stays unchanged."""
     from agents import FunctionTool
 
     if not isinstance(tool, FunctionTool):

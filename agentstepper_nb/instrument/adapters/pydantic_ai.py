@@ -17,7 +17,7 @@ def install(library: ModuleType, patches: Patches) -> None:
 
     Args:
         library: `pydantic_ai.agent`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     capability = _make_capability()
 
@@ -32,9 +32,9 @@ def _make_capability() -> Any:
     from pydantic_ai.capabilities import AbstractCapability
 
     class Debugger(AbstractCapability[Any]):
-        """Halts around tools and functions that take an output, and says whose a run's events are.
+        """Halts around tools and output functions, and names the agents of a run's events.
 
-        By a function that takes an output, an agent hands over to another.
+        By an output function, an agent hands over to another agent.
         """
 
         async def wrap_run(self, ctx: Any, *, handler: Any) -> Any:
@@ -89,7 +89,7 @@ def _convert(original: Any, edited: Any) -> Any:
 
 
 def _raise_denial(reason: str) -> NoReturn:
-    """The model is asked for another answer: what it reads isn't the run's output."""
+    """Deny by the exception that asks the model for another answer: its text isn't the run's output."""
     from pydantic_ai.exceptions import ModelRetry
 
     raise ModelRetry(reason)

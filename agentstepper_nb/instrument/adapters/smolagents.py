@@ -16,7 +16,7 @@ from ..current_run import find_run
 from ..patches import Patches
 from ..tool_call import TracedToolCall
 
-#: What a tool-calling agent says besides the arguments, and code doesn't.
+#: An argument that tool-calling agents add to the tool's own arguments; calls from code lack it.
 _SANITIZE: Final = "sanitize_inputs_outputs"
 
 
@@ -25,7 +25,7 @@ def install(library: ModuleType, patches: Patches) -> None:
 
     Args:
         library: `smolagents.agents`.
-        patches: Where to wrap.
+        patches: Records the wrapped methods.
     """
     from smolagents.tools import PipelineTool
 

@@ -1,6 +1,6 @@
-"""What a person sees of an agent that waits at a halt point: its stack, its locals, expressions there.
+"""Inspection of an agent that waits at a halt point: its stack, its locals, expressions there.
 
 Imports what `sdk` may.
-Begin reading in `inspector`, which answers the Core's requests, each on a thread of its own. Nothing
-here changes what the agent does next, but for what an expression itself calls.
+Begin reading in `inspector`, which answers the Core's requests, each on its own thread. Inspection
+changes the agent's behaviour only through the calls in a person's expression.
 """

@@ -15,12 +15,12 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-#: Characters of what a call prints that are kept.
+#: The most characters of a call's output that are stored.
 MAX_OUTPUT_CHARS: Final = 10_000
 
 
 class CallTimedOutError(Exception):
-    """A call didn't end in its time; it was asked to end, and may go on."""
+    """Raised where a call exceeds its time; the call was interrupted, and may go on."""
 
 
 class _AbandonedCall(BaseException):
@@ -28,18 +28,18 @@ class _AbandonedCall(BaseException):
 
 
 class BoundedResult(NamedTuple, Generic[T]):
-    """What a call gave, and what it printed."""
+    """A call's result, and its output."""
 
     value: T
     output: str
 
 
 class CallFailedError(Exception):
-    """A call raised.
+    """Raised where a call raised an exception.
 
     Args:
-        error: What it raised.
-        output: What it printed before.
+        error: The call's exception.
+        output: The call's output before the exception.
     """
 
     def __init__(self, error: BaseException, output: str) -> None:
@@ -51,19 +51,19 @@ class CallFailedError(Exception):
 def call_bounded(
     function: Callable[[], T], timeout_s: float, context: contextvars.Context | None = None
 ) -> BoundedResult[T]:
-    """Make a call on a thread of its own.
+    """Make a call on its own thread.
 
     Args:
         function: The call.
-        timeout_s: Seconds that it has.
-        context: Where it runs, in a copy; None: in an empty one.
+        timeout_s: Seconds that the call may take.
+        context: The context that the call runs in, as a copy; None: an empty one.
 
     Returns:
-        Its value, and what it printed.
+        The call's value and its output.
 
     Raises:
-        CallTimedOutError: It takes longer. It is told to end by an exception at its next step in Python.
-        CallFailedError: It raised.
+        CallTimedOutError: The call takes longer. An exception ends it at its next step in Python.
+        CallFailedError: The call raised an exception.
     """
     future: Future[BoundedResult[T]] = Future()
     context = contextvars.Context() if context is None else context.copy()
@@ -109,10 +109,10 @@ def _join(texts: list[str]) -> str:
 
 
 class _ThreadOutput:
-    """A text stream that keeps what some threads write, and passes on what all others do.
+    """A text stream that stores what some threads write, and forwards what all others write.
 
     Args:
-        stream: The stream in whose place it stands.
+        stream: The stream that is replaced.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -166,7 +166,7 @@ def _catch_output(texts: list[str]) -> Iterator[None]:
 
 
 def _find_output(stream: Any) -> _ThreadOutput:
-    """What stands in for a stream."""
+    """The stand-in for an output stream, made on first use."""
     if isinstance(stream, _ThreadOutput):
         return stream
     for output in _outputs:

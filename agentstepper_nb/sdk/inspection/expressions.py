@@ -67,7 +67,7 @@ def make_namespace(frame: FrameType) -> dict[str, Any]:
 
 
 def evaluate(code: Any, frame: FrameType) -> Any:
-    """What an expression comes to in a frame."""
+    """The value of an expression in a frame."""
     return eval(code, make_namespace(frame))
 
 
@@ -78,12 +78,12 @@ def find_last_name(expression: str) -> str:
 
 
 def complete(text: str, cursor: int, frame: FrameType) -> tuple[int, int, tuple[str, ...]]:
-    """What can stand before the cursor.
+    """Complete the name before the cursor.
 
     Args:
         text: The expression so far.
         cursor: The characters before the cursor.
-        frame: Where it would be evaluated.
+        frame: The frame in which the expression would be evaluated.
 
     Returns:
         The part that a match replaces, by its first and its last character's number, and the matches.

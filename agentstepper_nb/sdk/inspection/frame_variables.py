@@ -13,7 +13,7 @@ from .secret_names import is_secret
 from .value_children import Child, count_children, list_children
 from .variable_texts import VariableDescriber
 
-#: What IPython puts among the names of a notebook.
+#: Names that IPython adds to a notebook's namespace.
 _IPYTHON_NAMES: Final = frozenset(
     ("In", "Out", "exit", "quit", "get_ipython", "open", "_", "__", "___", "_oh", "_dh", "_sh")
 )
@@ -46,7 +46,7 @@ def find_child(roots: Sequence[Child], path: Sequence[int]) -> tuple[Child, str]
     """The variable at a path, and the secret name above it.
 
     Args:
-        roots: What the path begins in.
+        roots: The variables that paths begin at.
         path: The index at each level; at least one.
 
     Returns:
@@ -65,13 +65,13 @@ def find_child(roots: Sequence[Child], path: Sequence[int]) -> tuple[Child, str]
 def describe_page(
     roots: Sequence[Child], path: Sequence[int], start: int, count: int, encoder: PayloadEncoder
 ) -> VariablesPage:
-    """A page of what is at a path.
+    """A page of the variables at a path.
 
     Args:
-        roots: What the path begins in.
+        roots: The variables that paths begin at.
         path: The index at each level; empty: the roots themselves.
-        start: The index of the first.
-        count: How many at most.
+        start: The index of the page's first variable.
+        count: The most variables on the page.
         encoder: Has the agent's `redact=`.
 
     Raises:

@@ -80,7 +80,7 @@ class HaltInspector:
         self._evaluation_timeout_s = evaluation_timeout_s
 
     def inspect(self, request: InspectHaltPoint) -> None:
-        """Answer a request, some time later. Waits for nobody."""
+        """Answer a request on a new thread. Never waits."""
         threading.Thread(
             target=self._answer, args=(request,), name="agentstepper-inspect", daemon=True
         ).start()

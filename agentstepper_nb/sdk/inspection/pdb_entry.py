@@ -25,15 +25,15 @@ NO_OWN_CODE: Final = (
     "expressions here."
 )
 
-#: Where pdb asks.
+#: The place of pdb's prompt, as a person is told.
 PLACE: Final = "Type in the field below the cell; `c` continues."
 
 
 def find_pdb_refusal(frames: list[FrameType]) -> str | None:
-    """Why pdb can't be entered by a thread of this process; None where it can.
+    """The reason why pdb can't start on a thread of this process; None: pdb can start.
 
     Args:
-        frames: The thread's, innermost first.
+        frames: The thread's frames, innermost first.
     """
     kernel = getattr(_find_shell(), "kernel", None)
     if kernel is None:
@@ -71,10 +71,10 @@ class _NoInterrupt(Exception):
 
 
 def _take_pending_interrupts() -> None:
-    """Let Python 3.11 look for no exception of another thread any more.
+    """Clear a pending exception that another thread set, for Python 3.11.
 
-    Once one was asked for that no thread took, as for one that sleeps in C, it looks for it before each
-    function that it traces, and for ever: the traced thread would hang.
+    If a thread never took such an exception, as one that sleeps in C, the interpreter checks for the
+    exception before each function that it traces, for ever: the traced thread would hang.
     """
     ident, error = ctypes.c_ulong(threading.get_ident()), ctypes.py_object(_NoInterrupt)
     try:

@@ -8,21 +8,21 @@ from urllib.parse import urlsplit
 
 from ...discover import CoreEndpoint
 
-#: "1" lets people look, "0" doesn't; without it they may where the Core is on this machine.
+#: "1" permits inspection, "0" forbids it; if unset, inspection needs a Core on this machine.
 INSPECT_VARIABLE: Final = "AGENTSTEPPER_INSPECT"
 _WORDS: Final = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
 _LOOPBACK_HOSTS: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
 def is_inspection_allowed(setting: bool | None, endpoint: CoreEndpoint) -> bool:
-    """Whether they may.
+    """Whether people who control the run may inspect the agent's stack.
 
     Args:
-        setting: What the agent's author says; None leaves it to the environment.
-        endpoint: Where the Core is.
+        setting: The choice of the agent's author; None: the environment decides.
+        endpoint: The Core's endpoint.
 
     Raises:
-        ValueError: The environment's word is none of those that are known.
+        ValueError: The environment variable has an unknown value.
     """
     if setting is not None:
         return setting

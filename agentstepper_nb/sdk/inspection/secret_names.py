@@ -1,4 +1,4 @@
-"""Names whose values are secrets: `api_key`, `password`. Their values are masked wherever they stand."""
+"""Names whose values are secrets, as `api_key` and `password`: their values are always masked."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from typing import Any, Final
 
 _CAMEL_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|-")
-#: Whatever a value of such a name is, it is masked with all that it holds.
+#: Names whose values are always masked, with all their contents.
 _ALWAYS: Final = re.compile(r"secret|passw(or)?d|passphrase|credential|authorization")
-#: Of such a name only a text is: `token` may be a parser's, `tokens` a number.
+#: Names that mask only text values: `token` may be a parser's object, `tokens` a number.
 _TEXT: Final = re.compile(r"(^|_)(token|api_?key|private_key|access_key)s?$")
 _KEY: Final = re.compile(r"_key$")
-#: What a text has to have to be a key that opens something, and no name of something, in characters.
+#: The least length of a text, in characters, that counts as a secret key and not as an identifier.
 _MIN_KEY_CHARS: Final = 16
 
 #: A secret name beside its value, as a repr or a line of code shows it.
@@ -28,7 +28,7 @@ def is_secret(name: str, value: Any) -> bool:
     """Whether a value is a secret, by its name.
 
     Args:
-        name: A variable's, an attribute's or a key's.
+        name: The name of a variable, an attribute or a key.
         value: The value; a number, a truth value or a function is none.
     """
     if value is None or isinstance(value, bool | int | float | complex) or callable(value):
@@ -42,7 +42,7 @@ def is_secret(name: str, value: Any) -> bool:
 
 
 def make_mask(name: str) -> str:
-    """What stands in a secret's place."""
+    """The text that replaces a secret."""
     return f"[masked {name}]"
 
 

@@ -1,4 +1,4 @@
-"""Frames as a person sees them: where they are, whose code they are, and the lines around."""
+"""Stack frames as a person sees them: their location, the code's owner, and the lines around."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _MAX_FRAMES: Final = 200
 #: Lines that are shown before and after a frame's own.
 _LINES_AROUND: Final = 8
 _MAX_LINE_CHARS: Final = 400
-#: Frames of libraries whose source is sent; of the agent's own code it always is.
+#: The most frames of libraries whose source is sent; the agent's own source is always sent.
 _MAX_LIBRARY_SOURCES: Final = 40
 
 
 def describe_stack(halted: HaltedThread, pdb_refusal: str | None) -> StackSnapshot:
-    """The stack of what waits at a halt point.
+    """The stack of the thread or task that waits at a halt point.
 
     Args:
-        halted: What waits.
-        pdb_refusal: Why pdb can't be entered there.
+        halted: The thread or the task.
+        pdb_refusal: The reason why pdb can't start there; None: pdb can start.
     """
     frames = halted.list_frames()
     linecache.checkcache()

@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-#: Values that have attributes which nobody looks for in a tree of variables.
+#: Types whose attributes are left out of the tree of variables.
 _LEAVES: Final = (
     str,
     bytes,
@@ -41,7 +41,7 @@ class Child(NamedTuple):
 
 
 def count_children(value: Any) -> int:
-    """How many parts a value has."""
+    """The number of a value's parts."""
     if isinstance(value, dict):
         return dict.__len__(value)
     if isinstance(value, types.MappingProxyType):
@@ -57,8 +57,8 @@ def list_children(value: Any, start: int, count: int) -> list[Child]:
 
     Args:
         value: The value.
-        start: The index of the first.
-        count: How many at most.
+        start: The index of the first part.
+        count: The most parts.
     """
     if isinstance(value, dict):
         items: Iterable[tuple[Any, Any]] = dict.items(value)

@@ -18,7 +18,7 @@ REPR_TIMEOUT_S: Final = 0.5
 PAGE_TIMEOUT_S: Final = 4.0
 _MAX_VALUE_CHARS: Final = 500
 _MAX_NAME_CHARS: Final = 200
-#: Characters of a text that are looked through for secrets: what is shown is shorter.
+#: The most characters of a text that are searched for secrets; shown texts are shorter.
 _MAX_MASKED_CHARS: Final = 8 * 1024
 
 _PLAIN: Final = (str, int, float, bool, type(None))
@@ -79,11 +79,11 @@ class VariableDescriber:
         self._deadline = time.monotonic() + PAGE_TIMEOUT_S
 
     def describe(self, child: Child, hides: str = "") -> Variable:
-        """A variable in short.
+        """Describe a variable in short.
 
         Args:
-            child: Its name and value.
-            hides: The secret name of what holds it; "" where there is none.
+            child: The variable's name and value.
+            hides: The secret name of the variable's container; "": none.
         """
         name = self._describe_key(child.key) if child.is_key else str(child.key)
         value = child.value
@@ -123,7 +123,7 @@ class VariableDescriber:
             return f"<{describe_type(value)} whose repr raises {type(failed.error).__name__}>"
 
     def _redact(self, name: str, text: str) -> str:
-        """What the agent's `redact=` makes of a variable's text."""
+        """A variable's text after the agent's `redact=`."""
         try:
             texts = self._encoder.texts(
                 RedactKind.VARIABLE, {"name": name, "value": text}, _MAX_MASKED_CHARS

@@ -1,4 +1,4 @@
-"""What was read last time, so that the next run needn't read an unchanged workspace again."""
+"""A cache of the files that were read last, so that the next run reads only changed files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _VERSION = 1
 class EntryCache:
     """The entries of a workspace's files, in a file beside its repository's objects.
 
-    Losing it costs time, nothing else; several runs write it, and the last wins.
+    Without the cache, only time is lost; several runs write it, and the last one wins.
 
     Args:
-        path: Where it lies.
+        path: The path of the cache.
         max_stored_bytes: Bytes of the largest file that is stored.
     """
 

@@ -1,4 +1,4 @@
-"""What changed between two commits, file by file."""
+"""The changes between two commits, file by file."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def compare_commits(
     """Compare two commits.
 
     Args:
-        repository: Where they are.
+        repository: The repository of the commits.
         old: The older one.
         new: The newer one.
         max_bodies_bytes: Bytes that the contents of all changed files may have together.
 
     Raises:
-        GitError: git can't.
+        GitError: git can't compare them.
     """
     with repository.open_blobs() as blobs:
         describer = _Describer(blobs, old.files, new.files, max_bodies_bytes)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .git_command import Git, GitError, end_process
 from .git_names import quote_name
 
-#: Who commits; nobody's real address.
+#: The committer; the address is nobody's real address.
 NAME, EMAIL = "AgentStepper", "agentstepper@localhost"
 
 
@@ -31,12 +31,12 @@ class CommitDraft:
     `finish` makes no commit.
 
     Args:
-        git: The private repository's.
+        git: Runs git on the private repository.
         branch: The branch to move, below `refs/heads/`.
         parent: The commit it follows; without one the branch is new and starts empty.
-        message: What the commit says.
-        at: Its time, in POSIX seconds.
-        author: Who is said to have made the changes.
+        message: The commit's message.
+        at: The commit's time, in POSIX seconds.
+        author: The author of the changes.
     """
 
     def __init__(
@@ -65,10 +65,10 @@ class CommitDraft:
         """Add or replace a file.
 
         Args:
-            path: Its path; one that was a folder, or lies in what was a file, must be removed first.
+            path: The file's path; remove a folder there, or a file in its folder's place, first.
             mode: git's mode.
-            blob: git's hash of what to store.
-            data: What to store; None where the repository has it already.
+            blob: git's hash of the contents.
+            data: The contents; None where the repository has them already.
         """
         name = quote_name(path)
         if data is None:
@@ -124,7 +124,7 @@ class CommitDraft:
             raise self._death(self._process) from None
 
     def _death(self, process: subprocess.Popen[bytes]) -> GitError:
-        """What a git said that died while it was fed."""
+        """Make the error for a git process that died while it was fed."""
         said = process.stderr.read() if process.stderr else b""
         return self._git.failure("fast-import", process.wait(), said)
 

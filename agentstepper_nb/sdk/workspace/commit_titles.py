@@ -1,4 +1,4 @@
-"""What a commit is called where nobody said: by rule, from its changes."""
+"""Titles of commits that nobody named: made by rule from the changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CommitMessage(NamedTuple):
 
 
 def make_message(summary: str, description: str) -> CommitMessage:
-    """Make a message of what the agent said; its title is empty where it said nothing."""
+    """Make a message from the agent's texts; the title is empty where the agent gave none."""
     title, _, rest = escape_invalid(summary).strip().partition("\n")
     parts = (rest.strip(), escape_invalid(description).strip())
     return CommitMessage(title.strip(), "\n\n".join(part for part in parts if part))

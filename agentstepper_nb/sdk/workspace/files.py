@@ -1,4 +1,4 @@
-"""One file of the workspace: how it is read, and what is kept of it between commits."""
+"""Files of the workspace: how one is read, and the entry that is stored between commits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FILE, _PROGRAM, _LINK = "100644", "100755", "120000"  # git's modes
 
 
 class FileLimits(NamedTuple):
-    """How much of a workspace's files is stored, read at a time, and sent."""
+    """Limits of the bytes of a workspace's files that are stored, read at a time, and sent."""
 
     #: Files above this size are tracked, not stored.
     max_stored_bytes: int = 50 * 1024 * 1024
@@ -46,9 +46,9 @@ DEFAULT_FILE_LIMITS = FileLimits()
 
 
 class FileStamp(NamedTuple):
-    """What tells, without reading it, that a file is the same.
+    """Metadata that shows, without reading it, that a file is the same.
 
-    The change time is what counts: no program can set it back, as `cp -p` does the modification time.
+    The change time decides: no program can set it back, as `cp -p` does with the modification time.
     """
 
     mode: int
@@ -74,18 +74,18 @@ class FileStamp(NamedTuple):
 
 
 class FileEntry(NamedTuple):
-    """A file as it was last seen."""
+    """A file at the time of its last scan."""
 
     mode: str  # git's
-    blob: str  # git's hash of what is stored: of a file that isn't stored a note that stands for it
+    blob: str  # git's hash of the contents; for a file too large to be stored, of the note in its place
     size: int  # of the file itself
     binary: bool
-    digest: str | None  # SHA-256 in hex, where the contents don't travel; None where they do
+    digest: str | None  # SHA-256 in hex, where the contents aren't sent; None where they are
     stamp: FileStamp
     read_at: int  # nanoseconds
 
     def is_fresh(self, found: os.stat_result) -> bool:
-        """Whether the file needn't be read again, by what was found in its place."""
+        """Whether the file is unchanged since it was read, by its present metadata."""
         # Asked of every file at every look, so that it makes no `FileStamp` and asks first what is
         # likeliest to differ.
         mode, size, mtime_ns, ctime_ns, inode = self.stamp
@@ -116,12 +116,12 @@ def read_file(
 
     Args:
         root: The workspace.
-        path: Where it is, below that. Never beyond a link, whatever was put in a folder's place.
-        found: What was found there.
-        limits: How much of it is stored.
+        path: The file's path, below the root. Never beyond a link, even if a link replaced a folder.
+        found: The metadata of the file.
+        limits: Limits of the stored bytes.
 
     Raises:
-        OSError: It is gone, or something else is in its place, or it can't be read.
+        OSError: The file is gone, was replaced by something else, or can't be read.
     """
     read_at = time.time_ns()
     name = path.rpartition(b"/")[2]
@@ -139,10 +139,10 @@ def open_file(root: bytes, path: bytes) -> Iterator[int]:
 
     Args:
         root: The workspace.
-        path: Where it is, below that; never beyond a link.
+        path: The file's path, below the root; never beyond a link.
 
     Raises:
-        OSError: It is gone, or no file, or can't be read.
+        OSError: The file is gone, or is no file, or can't be read.
     """
     with _folder_of(root, path) as folder:
         descriptor = os.open(path.rpartition(b"/")[2], _OPEN, dir_fd=folder)
@@ -155,14 +155,14 @@ def open_file(root: bytes, path: bytes) -> Iterator[int]:
 
 
 class LargeFile(NamedTuple):
-    """A file above the limit, of which only these are stored."""
+    """A file above the limit: only its digest and its size are stored."""
 
     digest: str  # SHA-256 in hex
     size: int  # bytes
 
 
 def parse_large_file(stored: bytes) -> LargeFile | None:
-    """What stands in the place of a file that is too large to be stored; None: `stored` is a file."""
+    """Parse the note that replaces a file too large to be stored; None: `stored` is a file."""
     match = _LARGE_FILE.fullmatch(stored) if len(stored) < _MAX_NOTE_BYTES else None
     return None if match is None else LargeFile(match[1].decode(), int(match[2]))
 

@@ -19,7 +19,7 @@ from .git_environment import find_git, make_arguments, make_environment
 
 _MIN_VERSION = (2, 32)  # GIT_CONFIG_GLOBAL and GIT_CONFIG_COUNT: without them git isn't disarmed
 
-#: Seconds that a question to git may take: a file that git reads may be a pipe that nobody writes to.
+#: Seconds that a git command may take: it may read a pipe that no process writes to.
 TIMEOUT_S: Final = 30.0
 
 
@@ -27,9 +27,9 @@ class GitError(Exception):
     """A git command failed.
 
     Args:
-        command: What was called, as `fast-import`.
-        status: Its exit status.
-        message: What it said.
+        command: The git command, as `fast-import`.
+        status: The command's exit status.
+        message: The command's error output.
     """
 
     def __init__(self, command: str, status: int, message: str) -> None:
@@ -37,16 +37,16 @@ class GitError(Exception):
 
 
 class Git:
-    """One repository's git.
+    """Runs git on one repository.
 
     Args:
         git_dir: The repository. Named outright, so that git neither searches for one nor minds who
             owns it.
-        work_tree: The folder it looks at, for the commands that look at one.
-        folder: Where to run, below the work tree.
-        config: Settings beside the disarming ones.
-        workspace: The folder that an agent may write to, of which no git is run; the work tree by
-            default.
+        work_tree: The work tree, for the commands that read one.
+        folder: The folder to run git in, below the work tree.
+        config: Settings besides those that disarm git.
+        workspace: The folder that an agent may write to, from which no git program is executed; the
+            work tree by default.
         timeout_s: Seconds that a command may take.
     """
 
@@ -86,15 +86,15 @@ class Git:
 
         Args:
             arguments: The command's name and arguments.
-            stdin: What it reads.
+            stdin: The command's input.
             allowed_statuses: The exit statuses that aren't failures.
-            timeout_s: Seconds that it may take; as long as each command by default.
+            timeout_s: Seconds that the command may take; None: as long as each command.
 
         Returns:
-            What it wrote.
+            The command's output.
 
         Raises:
-            GitError: It failed, or took too long.
+            GitError: The command failed, or took too long.
         """
         with self._bounded(arguments, timeout_s or self._timeout_s) as process:
             out, err = process.communicate(stdin)
@@ -103,14 +103,14 @@ class Git:
         return out
 
     def read(self, *arguments: str, size_bytes: int) -> bytes:
-        """Run a command that writes much, and read the beginning.
+        """Run a command with much output, and read the beginning.
 
         Args:
             arguments: The command's name and arguments.
-            size_bytes: How much to read; a command that writes more is ended.
+            size_bytes: The bytes to read; a command that writes more is ended.
 
         Raises:
-            GitError: It failed, or took too long.
+            GitError: The command failed, or took too long.
         """
         with self._bounded(arguments, self._timeout_s) as process:
             assert process.stdout is not None and process.stderr is not None
@@ -139,7 +139,7 @@ class Git:
         )
 
     def failure(self, command: str, status: int, message: bytes) -> GitError:
-        """Make an error of what a failed command said."""
+        """Make an error from a failed command's output."""
         return GitError(command, status, message.decode("utf-8", "backslashreplace").strip())
 
     @contextlib.contextmanager

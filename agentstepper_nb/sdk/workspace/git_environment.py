@@ -1,4 +1,4 @@
-"""What every call of git carries, so that git runs no other program: settings, variables, options."""
+"""The settings, variables and options of each call of git, so that git runs no other program."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CONFIG: Final[Mapping[str, str]] = {
     "maintenance.auto": "false",
 }
 
-#: Variables in the place of all others whose name begins with `GIT_`.
+#: Variables that replace all others whose name begins with `GIT_`.
 VARIABLES: Final[Mapping[str, str]] = {
     "GIT_ALLOW_PROTOCOL": "none",  # what git before 2.45 needs beside GIT_NO_LAZY_FETCH
     "GIT_ATTR_NOSYSTEM": "1",
@@ -95,8 +95,8 @@ def make_environment(
 
     Args:
         variables: Variables of the repository, as `GIT_DIR`.
-        config: Settings beside `CONFIG`.
-        workspace: The folder of which no program is run.
+        config: Settings besides `CONFIG`.
+        workspace: The folder from which no program is executed.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     kept["PATH"] = make_search_path(workspace)
@@ -116,7 +116,7 @@ def make_search_path(workspace: Path | None = None) -> str:
     """The search path without relative folders and those of a workspace: an agent may write there.
 
     Args:
-        workspace: A folder, without links, of which no program is run; None: any may be run.
+        workspace: A folder, without links, from which no program is executed; None: no such folder.
     """
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(folder for folder in folders if _is_trusted(folder, workspace))

@@ -59,10 +59,10 @@ def make_branch_name(program: str, at: float) -> str:
 
     Args:
         program: The agent's name.
-        at: When the run started, in POSIX seconds; shown in local time, as people name their runs.
+        at: The time of the run's start, in POSIX seconds; shown in local time, for people.
 
     Returns:
-        A name that git takes, not yet unique.
+        A name that git accepts, not yet unique.
     """
     moment = time.strftime("%Y%m%d-%H%M%S", time.localtime(at))
     return f"{_as_ref(program) or 'agent'}/runs/{moment}"

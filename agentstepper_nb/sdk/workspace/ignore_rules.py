@@ -1,4 +1,4 @@
-"""Which files `.gitignore` leaves out, as git itself decides it."""
+"""The files that `.gitignore` leaves out, as git itself decides."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ IGNORE_FILE = b".gitignore"
 # put the folder back since: git is asked again, so often at most.
 _MAX_TRIES = 5
 
-#: What the decisions in one directory depend on: the stamps of the files that hold its rules, outermost
-#: first. While these are equal nobody need be asked again.
+#: The state that the decisions in one directory depend on: the stamps of the files with its rules,
+#: outermost first. While the stamps are equal, git needn't be asked again.
 IgnoreRulesKey = tuple[object, ...]
 
 
@@ -34,10 +34,10 @@ class IgnoreQuery(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """What git said of some paths."""
+    """Git's decisions on some paths."""
 
     ignored: set[bytes]
-    #: Those it can say nothing of: by now they lie beyond a link, so that they aren't in the workspace.
+    #: Paths that git can't decide: they lie beyond a link by now, so that they aren't in the workspace.
     missing: set[bytes]
 
 
@@ -145,7 +145,7 @@ class IgnoreChecker:
         return {path.removeprefix(self._prefix) for path in answer.split(b"\0")[:-1]}
 
     def _beyond_links(self, paths: list[bytes]) -> set[bytes]:
-        """Those that are reached only through a link."""
+        """The paths that are reached only through a link."""
 
         @functools.cache
         def is_link(folder: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""The user's own repository, where the workspace lies in one: only asked, and nothing of it runs."""
+"""The user's own repository, where the workspace lies in one: read only, and no program of it runs."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class OuterRepository:
     """The user's repository around a folder.
 
     Args:
-        top: Its root, where `.git` is.
-        folder: The folder asked about, at or below it.
+        top: The repository's root, where `.git` is.
+        folder: The folder in question, at or below the root.
         git_timeout_s: Seconds that a git command may take.
     """
 
@@ -100,7 +100,7 @@ class OuterRepository:
         """The repository's git, run in the folder: none of its own filters is run.
 
         Raises:
-            GitError: Its settings can't be read.
+            GitError: The repository's settings can't be read.
             SpecialFileError: A file that git reads is a pipe.
         """
         below = self._folder.relative_to(self.top).parts
@@ -119,7 +119,7 @@ class OuterRepository:
         return True
 
     def _submodules(self) -> Iterator[Path]:
-        """Those that are checked out."""
+        """The submodules that are checked out."""
         for line in self._git.run("ls-files", "-z", "--stage").split(b"\0"):
             if line.startswith(_SUBMODULE):
                 folder = self._folder / os.fsdecode(line.partition(b"\t")[2])

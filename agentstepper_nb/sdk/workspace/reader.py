@@ -1,4 +1,4 @@
-"""Reading the workspace into a draft: what is new is read, the rest is known by its stamp."""
+"""Reads the workspace into a draft: changed files are read, unchanged ones known by their stamps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_NAMED = 5  # in a warning; the others are counted
 
 
 class KnownFiles(NamedTuple):
-    """What is known of the workspace before it is looked at."""
+    """The files that are known before the workspace is scanned."""
 
     parent: Mapping[bytes, FileEntry]  # the files of the draft's parent commit
     seen: Mapping[bytes, FileEntry]  # files whose contents are in the repository
@@ -30,8 +30,8 @@ class WorkspaceReader:
 
     Args:
         root: The workspace.
-        scanner: Looks at it.
-        limits: How much of a file is stored.
+        scanner: Scans the workspace.
+        limits: Limits of a file's stored bytes.
     """
 
     def __init__(self, root: bytes, scanner: WorkspaceScanner, limits: FileLimits) -> None:
@@ -41,12 +41,12 @@ class WorkspaceReader:
         self._warned: set[bytes] = set()
 
     def read_into(self, draft: CommitDraft, known: KnownFiles) -> Mapping[bytes, FileEntry]:
-        """Put into a draft what differs from its parent.
+        """Put the differences between the workspace and a draft's parent into the draft.
 
-        What can't be looked at or read stays as it was.
+        Files that can't be read stay unchanged in the draft.
 
         Returns:
-            The files of the draft; the parent's own mapping where nothing is to be said of any.
+            The files of the draft; the parent's own mapping where nothing differs.
 
         Raises:
             OSError: The workspace itself can't be listed.

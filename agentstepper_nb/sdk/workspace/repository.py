@@ -1,4 +1,4 @@
-"""The private repository: where a workspace's commits are kept, and compared."""
+"""The private repository, which stores a workspace's commits and compares them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StoredFile(NamedTuple):
 
 
 def find_git_dir(data_dir: Path, folder: Path) -> Path:
-    """Where the repository of a workspace lies."""
+    """The folder of a workspace's repository."""
     name = hashlib.blake2b(os.fsencode(folder), digest_size=16).hexdigest()
     return data_dir / "workspaces" / name
 
@@ -51,7 +51,7 @@ class Repository:
     """The private repository of one workspace.
 
     Args:
-        git_dir: Where it lies.
+        git_dir: The repository's folder.
         folder: The workspace.
     """
 
@@ -64,7 +64,7 @@ class Repository:
         """Open the repository, made on first use.
 
         Raises:
-            OSError: It can't be written.
+            OSError: The repository can't be written.
             GitError: git refuses.
         """
         if not git_dir.is_dir():
@@ -79,11 +79,11 @@ class Repository:
         """Begin a commit on a branch.
 
         Args:
-            branch: Its name, below `refs/heads/`.
+            branch: The branch's name, below `refs/heads/`.
             parent: The commit it follows; without one the branch is new.
-            message: What it says.
-            at: Its time, in POSIX seconds.
-            author: Who is said to have made the changes.
+            message: The commit's message.
+            at: The commit's time, in POSIX seconds.
+            author: The author of the changes.
         """
         return CommitDraft(self._git, branch, parent, message, at, author)
 
@@ -137,13 +137,13 @@ class Repository:
 
     @contextlib.contextmanager
     def open_blobs(self) -> Iterator[Blobs]:
-        """Read what is stored, for as long as the context lasts."""
+        """Open the repository's contents for reading, within the context."""
         with self._git.started("cat-file", "--batch") as process:
             yield Blobs(process)
 
 
 class Blobs:
-    """What is stored, by git's hash.
+    """Reads the repository's contents by git's hash.
 
     Args:
         process: A `git cat-file --batch`.
@@ -153,10 +153,10 @@ class Blobs:
         self._process = process
 
     def read(self, blob: str) -> bytes:
-        """Read one.
+        """Read one content.
 
         Raises:
-            GitError: It isn't there.
+            GitError: The repository doesn't have the content.
         """
         self._ask(blob)
         return self._read_answer(blob)

@@ -1,4 +1,4 @@
-"""One look at the whole workspace: which files are there, without reading any."""
+"""A scan of the whole workspace, which lists files without reading any."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from .ignore_rules import (
 from .outer_repository import OuterRepository, make_ignore_checker
 from .special_files import SpecialFileError, refuse_special_file
 
-#: Errors of what was there a moment ago: the agent may be at work. All others hide what is there.
+#: Errors of files that were just deleted: the agent may be at work. Other errors hide a file's state.
 MISSING_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR})
 
 
 class ScanLimits(NamedTuple):
-    """The largest workspace that a look takes on."""
+    """The largest workspace that a scan accepts."""
 
     max_files: int
-    max_unread_bytes: int  # of the files that one look reads and stores
+    max_unread_bytes: int  # of the files that one scan reads and stores
 
 
 class TrackedFiles:
-    """Files that aren't left out, whatever `.gitignore` says now: it rules only over what is new.
+    """Files that are tracked although `.gitignore` may exclude them now: its rules affect new files.
 
     Args:
-        files: Their paths: a scan found them once, or the user's own index holds them.
+        files: The files' paths: an earlier scan found them, or the user's own index has them.
     """
 
     def __init__(self, files: Set[bytes]) -> None:
@@ -49,21 +49,21 @@ class TrackedFiles:
 
 @dataclass
 class ScanResult:
-    """What was found."""
+    """The files that a scan found."""
 
-    #: Files that are as they were last seen.
+    #: Files that are unchanged since they were last seen.
     unchanged: dict[bytes, FileEntry] = field(default_factory=dict)
     #: Files that are to be read.
     files: dict[bytes, os.stat_result] = field(default_factory=dict)
-    #: Files and folders that couldn't be looked at: what is there is unknown, not gone.
+    #: Files and folders that couldn't be read: their state is unknown, and they don't count as deleted.
     unreadable: set[bytes] = field(default_factory=set)
-    #: Files and folders that `.gitignore` leaves out; nothing is said of what lies in such a folder.
+    #: Files and folders that `.gitignore` leaves out; the contents of such a folder aren't listed.
     ignored: set[bytes] = field(default_factory=set)
     #: Bytes of the files that are to be read and stored.
     unread_bytes: int = 0
 
     def has_file(self, path: bytes) -> bool:
-        """Whether there is such a file."""
+        """Whether the scan found this file."""
         return path in self.unchanged or path in self.files
 
     def is_below_unreadable(self, path: bytes) -> bool:
@@ -87,13 +87,13 @@ class _Item(NamedTuple):
 
 
 class WorkspaceScanner:
-    """Looks at a workspace, again and again.
+    """Scans a workspace, as often as needed.
 
     Args:
         root: The workspace.
-        ignore: What to leave out.
-        skip: Folders to leave out: our own data, where it lies in the workspace.
-        limits: The largest workspace that is looked at; None: any.
+        ignore: Decides which files are ignored.
+        skip: Folders to leave out: the debugger's own data, where it lies in the workspace.
+        limits: The largest workspace that is scanned; None: any.
         max_stored_bytes: Bytes of the largest file that is stored.
     """
 
@@ -112,15 +112,15 @@ class WorkspaceScanner:
         self._limits = limits
 
     def scan(self, tracked: TrackedFiles, seen: Mapping[bytes, FileEntry]) -> ScanResult:
-        """Look.
+        """Scan the workspace.
 
         Args:
-            tracked: What `.gitignore` doesn't rule over.
+            tracked: Files that `.gitignore` doesn't exclude.
             seen: The files as they were last seen.
 
         Raises:
             OSError: The workspace itself can't be listed.
-            GitError: git can't tell what is ignored.
+            GitError: git can't decide which files are ignored.
             SpecialFileError: A `.gitignore` is a pipe.
             WorkspaceError: The workspace is larger than `limits`.
         """
@@ -159,10 +159,10 @@ class WorkspaceScanner:
 
 
 class _Scan:
-    """One look: what was found, and what is still to be looked at.
+    """A scan in progress: the files found so far, and the folders still to list.
 
-    It lists folders file by file, so that what it does for a file that hasn't changed is what a step
-    costs: nothing is made for such a file but its path.
+    The cost of a step is what the scan does for each file that hasn't changed, so the scan makes
+    nothing but the path for such a file.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class _Scan:
         self.scan = ScanResult()
         #: Folders to list.
         self.below: list[_Folder] = []
-        #: Files and folders that git is to be asked about.
+        #: Files and folders for which git must decide whether they are ignored.
         self.unchecked: list[_Item] = []
 
     def try_folder(self, folder: _Folder) -> None:
@@ -190,7 +190,7 @@ class _Scan:
             self._record_unreadable(folder.path, error)
 
     def list_folder(self, folder: _Folder) -> None:
-        """List a folder, without what is never tracked."""
+        """List a folder, without files that are never tracked."""
         tracked, folders, add_file = self._tracked.files, self._tracked.folders, self._add_file
         prefix = folder.path + b"/" if folder.path else b""
         with os.scandir(folder.full_path) as listed:
@@ -244,12 +244,12 @@ def list_ignored_files(
     Args:
         git_dir: The private repository.
         folder: The workspace.
-        tracked: Files that aren't left out, whatever the rules say.
-        skip: Folders of which nothing is said: our own data.
+        tracked: Files that `.gitignore` doesn't exclude.
+        skip: Folders to leave out: the debugger's own data.
 
     Raises:
         OSError: The workspace can't be listed, or a `.gitignore` is a pipe.
-        GitError: git can't tell what is ignored.
+        GitError: git can't decide which files are ignored.
     """
     checker = make_ignore_checker(git_dir, folder, OuterRepository.find(folder))
     scanner = WorkspaceScanner(os.fsencode(folder), checker, skip, None, max_stored_bytes=0)

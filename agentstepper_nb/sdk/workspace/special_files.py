@@ -52,7 +52,7 @@ def refuse_special_file(path: Path) -> None:
     """Check one file, which needn't exist.
 
     Raises:
-        SpecialFileError: It is a pipe or a device, or a link to one.
+        SpecialFileError: The file is a pipe or a device, or a link to one.
     """
     try:
         found = path.stat()

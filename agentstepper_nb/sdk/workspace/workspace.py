@@ -39,25 +39,25 @@ _SNAPSHOTS_AUTHOR = f"{NAME} snapshot"
 
 
 class Workspace:
-    """A private git repository that watches a folder.
+    """A private git repository that tracks a folder's changes.
 
-    The folder is only ever read. Its state when this is made, whatever git says of it, is the
-    baseline. A commit says what changed since the last commit, a snapshot what changed since the
-    workspace was last looked at, be it for a snapshot or a commit. Safe to use from several threads.
+    The folder is only read. Its state when this object is made, committed or not, is the baseline. A
+    commit has the changes since the last commit, a snapshot those since the last scan for a snapshot or
+    a commit. Safe to use from several threads.
 
     Args:
-        folder: The folder the agent works on.
+        folder: The folder that the agent works on.
         program: The agent's name, for the branch.
-        data_dir: Where our data lies; Jupyter's data folder by default.
+        data_dir: The folder of the debugger's data; Jupyter's data folder by default.
         require_clean: Refuse when the user's own repository has uncommitted changes in the folder.
         clock: Gives the time of a commit, in POSIX seconds.
-        limits: The largest folder that is watched; None: any.
-        file_limits: How much of a file is stored, and of a commit is sent.
+        limits: The largest folder that is tracked; None: any.
+        file_limits: Limits of the stored bytes of a file, and of the sent bytes of a commit.
         git_timeout_s: Seconds that a git command may take.
-        forced_files: Paths of files that are watched though `.gitignore` leaves them out.
+        forced_files: Paths of files that are tracked though `.gitignore` excludes them.
 
     Raises:
-        WorkspaceError: The folder can't be watched; it says why and what to do.
+        WorkspaceError: The folder can't be tracked; the text says why and what to do.
     """
 
     def __init__(
@@ -135,17 +135,17 @@ class Workspace:
         return Commit(id=self._baseline, at=self._began_at, title="Initialized repository")
 
     def commit(self, summary: str = "", description: str = "") -> Commit | None:
-        """Commit what changed since the last commit.
+        """Commit the changes since the last commit.
 
         Args:
-            summary: Its first line is the title; without one the title is made by rule.
-            description: Kept as it is.
+            summary: The first line is the title; without one the title is made by rule.
+            description: The commit's description, unchanged.
 
         Returns:
             None where nothing changed.
 
         Raises:
-            WorkspaceError: The folder is gone, or git failed. Nothing is lost: the next commit has it.
+            WorkspaceError: The folder is gone, or git failed. The next commit has these changes then.
         """
         with self._lock, self._failing():
             if self._closed:
@@ -160,15 +160,15 @@ class Workspace:
         return commit
 
     def snapshot(self) -> Commit | None:
-        """Note what changed since the workspace was last looked at.
+        """Take a snapshot of the changes since the last scan.
 
-        It is kept on a branch of its own, so that the next commit has these changes too.
+        The snapshot is stored on its own branch, so that the next commit has its changes too.
 
         Returns:
             None where nothing changed, and after `close`.
 
         Raises:
-            WorkspaceError: The folder is gone, or git failed. Nothing is lost: the next snapshot has it.
+            WorkspaceError: The folder is gone, or git failed. The next snapshot has these changes then.
         """
         with self._lock, self._failing():
             if self._closed:
@@ -186,15 +186,15 @@ class Workspace:
         )
 
     def record_changes(self) -> bool:
-        """Store what changed since the workspace was last looked at, without comparing it.
+        """Store the changes since the last scan, without a comparison.
 
-        The next snapshot tells of what follows only, the next commit of these changes too.
+        The next snapshot has later changes only; the next commit has these changes too.
 
         Returns:
             Whether anything changed; False after `close`.
 
         Raises:
-            WorkspaceError: As for `snapshot`.
+            WorkspaceError: The folder is gone, or git failed, as for `snapshot`.
         """
         with self._lock, self._failing():
             if self._closed:
@@ -204,10 +204,10 @@ class Workspace:
             return self._last_seen.commit != before
 
     def has_stored(self, path: Path) -> bool:
-        """Whether the newest look stored a file or link as it is now.
+        """Whether the newest scan stored a file or link in its present state.
 
         Args:
-            path: Its absolute path, the folder's links resolved.
+            path: The absolute path, with the folder's links resolved.
         """
         with self._lock:
             if self._closed or not path.is_relative_to(self.folder):
@@ -301,7 +301,7 @@ class Workspace:
         return TrackedFiles(files.keys() | self._forced_files)
 
     def _name(self, said: commit_titles.CommitMessage, at: float) -> Commit | None:
-        """Make a commit of what was last seen, on the run's branch."""
+        """Make a commit of the last scan's state, on the run's branch."""
         before, now = self._last_commit, self._last_seen
         if now.tree == before.tree:
             return None
@@ -382,7 +382,7 @@ def _refuse_uncommitted(folder: Path, owner: OuterRepository | None) -> None:
 
 
 def find_data_dir() -> Path:
-    """Where our data lies unless told otherwise: Jupyter's data folder."""
+    """The default folder of the debugger's data: Jupyter's data folder."""
     from agentstepper_nb.discover import data_dir
 
     return data_dir()

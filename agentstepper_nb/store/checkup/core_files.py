@@ -1,4 +1,4 @@
-"""The files of a Core in its data folder, by what they are."""
+"""Lists the files of a Core in its data folder, by kind."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..sqlite.store import SEARCH_FILE
 
 #: The agent token, the control token and the worker token.
 TOKEN_FILES: Final = ("agent-token", "control-token", "worker-token")
-#: What follows the name of a store whose runs were brought back from it.
+#: The suffix of a store whose runs were restored from it.
 SALVAGED_SUFFIX: Final = ".salvaged-"
 
-#: A Core's files, where any of the first is there; what else lies in a folder is a person's affair.
+#: Patterns of a Core's files, if the first file exists; other files in a folder are the person's.
 _CORE_FILE_PATTERNS: Final = (f"{STORE_FILE}*", *(f"{each}*" for each in TOKEN_FILES))
 _OWN_FILE_PATTERNS: Final = (
     *_CORE_FILE_PATTERNS,
@@ -29,7 +29,7 @@ _OWN_FILE_PATTERNS: Final = (
 
 
 def list_core_files(folder: Path) -> list[Path]:
-    """The files of a Core in a folder; none where the folder is something else."""
+    """List the files of a Core in a folder; empty if the folder isn't a Core's."""
     if not any(any(folder.glob(each)) for each in _CORE_FILE_PATTERNS):
         return []
     found = (path for each in _OWN_FILE_PATTERNS for path in folder.glob(each))
@@ -43,11 +43,11 @@ def list_set_aside_stores(path: Path) -> list[Path]:
 
 
 def list_store_copies(path: Path) -> list[Path]:
-    """Files that keep an earlier state of a store, with what belongs to them."""
+    """List the files with an earlier state of a store, and the files that belong to them."""
     salvaged = sorted(path.parent.glob(f"{path.name}{SALVAGED_SUFFIX}*"))
     return [*migrations.list_migration_copies(path), *salvaged]
 
 
 def list_leftover_files(folder: Path, *, is_locked: bool) -> list[Path]:
-    """What interrupted writes left; of a folder that is held nobody can say."""
+    """List the leftovers of interrupted writes; empty for a locked folder, whose files may be in use."""
     return [] if is_locked else sorted(folder.glob(f"{STORE_FILE}*.part*"))

@@ -1,4 +1,4 @@
-"""What a store's folder is like: looked at without owning it and without changing anything in it."""
+"""Examines a store's folder without locking it and without changing anything."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ from .salvage import join_losses, open_damaged_store
 
 _OTHERS_MODE_BITS: Final = 0o077
 _TOKEN: Final = re.compile(rb"[!-~]+\s*")
-#: Primary codes with which SQLite says that a file can't be read for another reason than damage.
+#: SQLite's primary codes for a file that can't be read for another reason than damage.
 _NO_DAMAGE_CODES: Final = frozenset(
     (
         *(sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM),
         *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN),
     )
 )
-#: How many lines SQLite may write about a file.
+#: The most lines of SQLite about a file.
 _MAX_PROBLEM_LINES: Final = 20
 _TABLES_OF_RUNS: Final = ("events", "breakpoints", "commits", "notes", "blobs")
 
 
 @dataclass(frozen=True)
 class DamagedRun:
-    """A run of which something is damaged.
+    """A run that is partly damaged.
 
     Args:
-        id: Its id.
-        name: Its name, as far as it can be read.
-        damage: What of it is hurt, in words.
+        id: The run's id.
+        name: The run's name, as far as it can be read.
+        damage: The damaged parts, in words.
     """
 
     id: str
@@ -63,14 +63,14 @@ class DamagedRun:
 
 @dataclass(frozen=True)
 class SetAsideStore:
-    """A store that couldn't be opened and was put aside; or one that can't be opened now.
+    """A store that couldn't be opened and was set aside, or that can't be opened now.
 
     Args:
-        file: Its name.
-        intact_runs: How many of its runs can be read as they were.
-        damaged: Those of which something is lost.
-        lost_run_ids: The ids of those of which nothing is left, as far as the search still knows them.
-        problem: Why nothing can be read of it; empty where something can.
+        file: The file's name.
+        intact_runs: The number of its runs that can be read completely.
+        damaged: Its runs that are partly lost.
+        lost_run_ids: The ids of its lost runs, as far as the search index still has them.
+        problem: The reason why nothing can be read of the store; empty if something can.
     """
 
     file: str
@@ -82,38 +82,38 @@ class SetAsideStore:
 
 @dataclass(frozen=True)
 class FolderReport:
-    """All that was found out about a folder.
+    """The findings about a folder.
 
     Args:
         folder: The folder.
-        exists: Whether there is a store in it.
-        holder: Who has it, in words; empty where nobody does.
-        network_file_system: The network file system it lies on; empty where it is this machine's.
+        exists: Whether the folder has a store.
+        holder: The process that holds the folder's lock, in words; empty: none.
+        network_file_system: The network file system of the folder; empty on a disk of this machine.
         sqlite: SQLite's version.
-        free_bytes: Bytes that are free there.
-        size_bytes: Bytes of its files, and of those of version 1.
-        open_to_others: Files, and "." for the folder, that others may read or write.
-        version: The store's version; 0 where it can't be told.
+        free_bytes: Free bytes on the file system.
+        size_bytes: Bytes of the store's files, and of those of version 1.
+        open_to_others: Files, and "." for the folder, that other users may read or write.
+        version: The store's version; 0 if unknown.
         latest_version: The version that this program reads.
-        unreadable_reason: Why the store can't be read now, which needn't be its own fault: rights,
-            the disk.
-        unopenable_store: The store, where it is too damaged to be opened.
-        structure_problems: What SQLite finds wrong with the file itself.
-        runs: How many runs there are.
-        damaged: Those of which something is damaged.
-        missing: The runs of which the journal lost something.
-        past_losses: The same, of an earlier damage: Cores have gone on since.
-        damaged_config_rows: How many of the breakpoints and prices are damaged.
-        damaged_counters: How many marks can't be read.
-        search_problem: Why the search's file can't be used; empty where it can.
-        set_aside_stores: The stores that were put aside.
-        store_copies: Files that keep an earlier state: from before a migration or a repair.
-        leftover_files: Files that an interrupted write left.
+        unreadable_reason: The reason why the store can't be read now, possibly outside the store:
+            permissions, the disk.
+        unopenable_store: The store, if it is too damaged to be opened.
+        structure_problems: SQLite's findings about the file itself.
+        runs: The number of runs.
+        damaged: The partly damaged runs.
+        missing: The runs whose last transactions the journal lost.
+        past_losses: The same, of an earlier damage, after which Cores have continued.
+        damaged_config_rows: The number of damaged breakpoints and prices.
+        damaged_counters: The number of transaction counters that can't be read.
+        search_problem: The reason why the search index can't be used; empty if it can.
+        set_aside_stores: The stores that were set aside.
+        store_copies: Files with an earlier state: from before a migration or a repair.
+        leftover_files: Leftovers of interrupted writes.
         unreadable_run_files: `.run` files that can't be read, each with the reason.
-        other_core_folders: Folders below it in which other Cores keep their runs.
-        tokens: The files of tokens that can't be used, each with the reason.
-        agent_store_problems: What SQLite finds wrong with the file of background agents.
-        set_aside_agent_stores: Such files that couldn't be read and were put aside.
+        other_core_folders: Subfolders in which other Cores store their runs.
+        tokens: The token files that can't be used, each with the reason.
+        agent_store_problems: SQLite's findings about the file of background agents.
+        set_aside_agent_stores: Files of background agents that couldn't be read and were set aside.
     """
 
     folder: str
@@ -158,11 +158,11 @@ class FolderReport:
 
 
 def examine_folder(folder: Path, *, is_locked_here: bool = False) -> FolderReport:
-    """Look at everything in a folder. Takes as long as reading it whole.
+    """Examine everything in a folder. Takes as long as reading the whole folder.
 
     Args:
         folder: A Core's data folder.
-        is_locked_here: Whether it is the caller who holds it.
+        is_locked_here: Whether the caller holds the folder's lock.
     """
     path, agents = folder / STORE_FILE, folder / RUNTIME_FILE
     owner = None if is_locked_here else find_lock_holder(folder)
@@ -248,7 +248,7 @@ def _find_damaged_runs(reader: StoreReader, runs: list[Run]) -> Iterator[Damaged
 
 
 def _find_orphaned_runs(path: Path, listed: set[str]) -> Iterator[DamagedRun]:
-    """Runs whose header is lost, and not all of their rows."""
+    """Yield the runs whose header is lost, but not all of their rows."""
     with contextlib.closing(connect(path, "ro")) as connection:
         connection.execute("BEGIN")  # one state for all that follows
         tables = " UNION ".join(f"SELECT run FROM {table}" for table in _TABLES_OF_RUNS)
@@ -293,7 +293,7 @@ def _version(path: Path) -> int:
 
 
 def _examine_set_aside_store(path: Path, known: Set[str] = frozenset()) -> SetAsideStore:
-    """What can be read of a store; `known` are runs that ought to be in it."""
+    """Examine the readable runs of a store; `known` are the ids of runs that it should have."""
     intact_runs, damaged_runs, lost = 0, [], set(known)
     try:
         with open_damaged_store(path) as found:
@@ -327,7 +327,7 @@ def _check_search(path: Path) -> str:
 
 
 def _read_search_run_ids(path: Path) -> set[str]:
-    """The runs that the search has words of: it is a second list, where the store's own is lost."""
+    """Read the ids of runs in the search index, a second list in case the store's own is lost."""
     try:
         with contextlib.closing(connect(path, "ro")) as connection:
             return {str(id) for (id,) in connection.execute("SELECT id FROM runs")}

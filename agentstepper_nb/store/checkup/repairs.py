@@ -58,18 +58,18 @@ _LOCK_OWNER: Final = "agentstepper doctor --repair"
 
 
 def repair_folder(folder: Path) -> list[str]:
-    """Repair what can be; what was damaged is kept under another name.
+    """Repair a folder as far as possible; damaged files are kept under another name.
 
     Args:
         folder: A Core's data folder, which no Core may have open.
 
     Returns:
-        What was done, a sentence each.
+        The repairs, one sentence each.
 
     Raises:
-        StoreLockedError: A Core has it.
+        StoreLockedError: A Core holds the folder's lock.
         NewerStoreError: A newer program wrote the store.
-        StoreError: It can't be written.
+        StoreError: The store can't be written.
     """
     if not folder.is_dir():
         raise StoreError(f"There is no folder {folder}: name the folder of the runs.")
@@ -111,7 +111,7 @@ def _close_to_others(folder: Path, report: FolderReport) -> Iterator[str]:
 
 
 def _repair_counters(folder: Path, report: FolderReport) -> Iterator[str]:
-    """What the journal lost can't be brought back: its runs say so from now on."""
+    """Mark the runs whose last transactions the journal lost: these can't be restored."""
     lost = (*report.missing, *report.past_losses)
     if lost:
         with contextlib.closing(open_writer(folder / STORE_FILE)) as connection:
@@ -141,7 +141,7 @@ def _tag_damaged_run(connection: sqlite3.Connection, id: str) -> None:
 
 
 def _restore_runs(path: Path, damaged: Path) -> Iterator[str]:
-    """Take the runs of a store that was put aside into the one that is there."""
+    """Restore the runs of a store that was set aside to the folder's present store."""
     try:
         with (
             open_damaged_store(damaged) as found,
@@ -166,7 +166,7 @@ def _restore_runs(path: Path, damaged: Path) -> Iterator[str]:
 
 
 class _RunRestorer:
-    """Taking runs into a store, each in a transaction: who is interrupted goes on where it was."""
+    """Restores runs to a store, one transaction each: after an interruption, it can be run again."""
 
     def __init__(self, connection: sqlite3.Connection, damaged: SalvageReader) -> None:
         self._connection = connection
@@ -177,7 +177,7 @@ class _RunRestorer:
         self.found = 0
 
     def all(self) -> Iterator[str]:
-        """Take all; a sentence for each that isn't whole."""
+        """Restore all runs; yields a sentence for each run that isn't complete."""
         known_ids = {id for (id,) in self._connection.execute("SELECT id FROM runs")}
         restored_ids = set()
         for each in self._damaged.runs():
@@ -201,7 +201,7 @@ class _RunRestorer:
         self._restore_rules()
 
     def _restore_rules(self) -> None:
-        """Take breakpoints, edit rules and prices, beside what was set since."""
+        """Restore breakpoints, edit rules and prices, unless they were set again since."""
         since = read_config_rows(self._connection).records
         breakpoints = {
             record.breakpoint.id for record in since if isinstance(record, BreakpointSaved)
@@ -236,7 +236,7 @@ class _RunRestorer:
 
 
 def _records(run: SalvagedRun) -> Iterator[Record]:
-    """What leads a store to where the run stood."""
+    """Make the records that bring a store to the run's state."""
     history = run.history
     if not history.run.live:
         yield ImportedRunSaved(history=history)
@@ -250,7 +250,7 @@ def _records(run: SalvagedRun) -> Iterator[Record]:
 
 
 def _rename(damaged: Path) -> str:
-    """Give a store another name now that its runs are back, with all that belongs to it."""
+    """Rename a damaged store, with its other files, after its runs are restored."""
     name = damaged.name.replace(DAMAGED_SUFFIX, SALVAGED_SUFFIX)
     for each in sorted(damaged.parent.glob(f"{damaged.name}*")):
         each.rename(each.with_name(each.name.replace(damaged.name, name, 1)))

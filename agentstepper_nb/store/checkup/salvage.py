@@ -1,6 +1,6 @@
-"""Runs out of a damaged store: whole where they are, else with words in place of what is lost.
+"""Reads the runs of a damaged store; placeholder texts replace the lost parts.
 
-SQLite reads what it can, row by row; what it can't is lost, and said to be.
+SQLite reads row by row what it can; unreadable rows are lost, and are reported.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ Row = Sequence[Any]
 
 #: The tag of a run that was put together again.
 DAMAGED_TAG: Final = "damaged"
-#: What stands where a content was.
+#: The placeholder of a lost content.
 LOST_CONTENT: Final = '"(This content was damaged and could not be read.)"'
-#: What stands where a row was.
+#: The placeholder of a lost row.
 LOST_ROW: Final = '"(This row was damaged and could not be read.)"'
 
 _COPY: Final = ".salvage.part"
 #: Tables whose rows are read one by one.
 _TABLES: Final = (*COUNTED_TABLES, "changes", "sentences", "rules")
-#: How many numbers are tried where a table breaks off: before the next row that can be read, or, where
-#: there is none, beyond the last.
+#: Row numbers to try after an unreadable row: up to the next readable row or, if there is none, beyond
+#: the last.
 _MAX_GAP_ROWS: Final = 1_000_000
 _PROBED_ROWS: Final = 1_000
 #: The most rows that get words in their place at a run's end.
@@ -70,11 +70,11 @@ class SalvagedRun:
     """One run of a damaged store.
 
     Args:
-        history: All of it that could be read, with words in place of the rest.
-        agent_credentials: The secret by which its agent is recognized.
-        received_count: The last number of its agent's messages.
-        model_summaries: What a model once made of something of it, by its key.
-        losses: What couldn't be read, in words; empty where it is as it was.
+        history: The readable parts of the run, with placeholders for the others.
+        agent_credentials: The credentials by which the run's agent is recognized.
+        received_count: The number of the agent's last received message.
+        model_summaries: The summaries that a model made, by their keys.
+        losses: The parts that couldn't be read, in words; empty if the run is complete.
     """
 
     history: RunHistory
@@ -86,14 +86,14 @@ class SalvagedRun:
 
 @contextlib.contextmanager
 def open_damaged_store(path: Path) -> Iterator[SalvageReader]:
-    """Read a damaged store, which stays as it is.
+    """Read a damaged store, which isn't changed.
 
     Args:
-        path: Its file; a journal may be beside it.
+        path: The store's file; a journal may be beside it.
 
     Raises:
-        OSError: There is no room for a copy.
-        sqlite3.DatabaseError: Nothing at all can be read.
+        OSError: There is no space for a copy.
+        sqlite3.DatabaseError: Nothing of the file can be read.
     """
     with _copy_with_journals(path) as copy, contextlib.closing(connect(copy, "rw")) as connection:
         connection.execute("PRAGMA writable_schema = ON")  # opens a file that was cut, too
@@ -104,7 +104,7 @@ def open_damaged_store(path: Path) -> Iterator[SalvageReader]:
 
 @contextlib.contextmanager
 def _copy_with_journals(path: Path) -> Iterator[Path]:
-    """A copy beside the file, with its journals, for SQLite to take these in; deleted afterwards."""
+    """Copy the file and its journals beside it, for SQLite to apply the journals; deleted afterwards."""
     copy = path.with_name(path.name + _COPY)
     ends = ("", "-wal", "-journal", "-shm")
     try:
@@ -121,10 +121,10 @@ def _copy_with_journals(path: Path) -> Iterator[Path]:
 
 
 class SalvageReader:
-    """What a damaged store still gives.
+    """Reads the remains of a damaged store.
 
     Args:
-        connection: To a copy.
+        connection: A connection to a copy.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -135,7 +135,7 @@ class SalvageReader:
         self._runs = {n: self._id(n, ids.get(n, [])) for n in sorted({*ids, *rows})}
 
     def runs(self) -> Iterator[SalvagedRun]:
-        """Its runs, one by one, oldest first; without those of which nothing is left."""
+        """Yield the store's runs, oldest first, except those of which nothing is left."""
         for n, id in self._runs.items():
             sentences = self.intact_rows("sentences", n, id)
             model_summaries = tuple((str(row[2]), str(row[3])) for row in sentences)
@@ -150,20 +150,20 @@ class SalvageReader:
                 yield SalvagedRun(history, run.agent_credentials, received_count, model_summaries)
 
     def files(self) -> list[tuple[str, str]]:
-        """The files of version 1 that were taken in, with the ids of the runs they became."""
+        """List the imported files of version 1, with the ids of their runs."""
         found: dict[Any, Any] = {}
         self._read("SELECT name, run FROM files", found)
         return [(name, self._runs[n]) for name, n in found.items() if n in self._runs]
 
     def rules(self) -> tuple[Record, ...]:
-        """What leads to the breakpoints and prices."""
+        """Make the records of the breakpoints and prices."""
         found = (self.row("rules", n) for n in self.row_numbers("rules", 0))
         return decode_config_rows([row for row in found if row is not None]).records
 
     # ---- rows ---------------------------------------------------------------------------------------
 
     def row(self, table: str, n: int) -> Row | None:
-        """A row by its number; None where it isn't there or can't be read."""
+        """Read a row by its number; None if it doesn't exist or can't be read."""
         try:
             found = self.connection.execute(make_select(table, "n = ?"), (n,)).fetchone()
         except sqlite3.DatabaseError:
@@ -171,7 +171,7 @@ class SalvageReader:
         return found if found is not None and found[0] == n else None
 
     def intact_rows(self, table: str, run: int, id: str) -> Iterator[Row]:
-        """The rows of a run that are as they were."""
+        """Read the intact rows of a run."""
         rows = (self.row(table, n) for n in self.row_numbers(table, run))
         return (row for row in rows if row is not None and is_intact(table, id, row))
 
@@ -200,7 +200,7 @@ class SalvageReader:
         return by_run
 
     def _ids(self) -> dict[int, list[str]]:
-        """What the runs' ids may be, by their numbers: they stand in the table and in its index."""
+        """Find the possible ids of runs, by number: the table and its index both store the ids."""
         ids: dict[int, list[str]] = {}
         for order in ("NOT INDEXED ORDER BY n", "ORDER BY id"):
             found: dict[Any, Any] = {}
@@ -211,7 +211,7 @@ class SalvageReader:
         return ids
 
     def _id(self, n: int, candidates: list[str]) -> str:
-        """A run's id: the one to which its rows' checksums agree, since one copy may be hurt."""
+        """Find a run's id: the one that its rows' checksums confirm, since a copy may be damaged."""
         own = self.row("runs", n)
         for id in candidates:
             if (own is not None and is_intact("runs", id, own)) or self.has_intact_rows(n, id):
@@ -219,7 +219,7 @@ class SalvageReader:
         return candidates[0] if candidates else f"damaged-{n}"
 
     def _read(self, query: str, into: dict[Any, Any], *bound: int) -> bool:
-        """Take pairs from a query, until it breaks off: whether it didn't."""
+        """Read pairs from a query until it fails. Returns whether it succeeded."""
         try:
             for key, value in self.connection.execute(query, bound):
                 if isinstance(key, int | str):
@@ -230,12 +230,12 @@ class SalvageReader:
 
 
 class _DamagedRunReader(RunRowReader):
-    """One run of which something is lost.
+    """Reads one run that is partly lost.
 
     Args:
         rows: The store.
         n: The run's number.
-        id: Its id.
+        id: The run's id.
     """
 
     def __init__(self, rows: SalvageReader, n: int, id: str) -> None:
@@ -254,7 +254,7 @@ class _DamagedRunReader(RunRowReader):
         return self._own_row is not None or self._salvage.has_intact_rows(self._row.n, self._id)
 
     def salvaged(self, model_summaries: tuple[tuple[str, str], ...]) -> SalvagedRun:
-        """What there is of it."""
+        """Read the remains of the run."""
         history = _repair_history(self.history(), ended=not self._is_known)
         if self._missing_contents:
             self._losses.append(_format_count(self._missing_contents, "content"))
@@ -306,11 +306,11 @@ class _DamagedRunReader(RunRowReader):
 
 
 def _repair_history(history: RunHistory, *, ended: bool) -> RunHistory:
-    """A run in which nothing is missing any more that others refer to.
+    """Repair a run so that all its references are valid.
 
     Args:
-        history: What could be read.
-        ended: Whether its header is lost: then it is over.
+        history: The readable parts.
+        ended: Whether the run's header is lost: then the run counts as ended.
     """
     points = history.halt_points
     events = [*history.events, *_restore_lost_events(history)]
@@ -364,7 +364,7 @@ def _end_run(header: Run, items: Sequence[Event | HaltPoint]) -> Run:
 
 
 def _make_filler_rows(header: Run, items: Sequence[Event | HaltPoint]) -> list[Event]:
-    """A row that says so in place of each that is lost."""
+    """Make a placeholder row for each lost row."""
     times = {each.seq: each.at for each in items if each.seq}
     last = max(times, default=0)
     known = {each.id for each in items}
@@ -379,12 +379,12 @@ def _make_filler_rows(header: Run, items: Sequence[Event | HaltPoint]) -> list[E
 
 
 def add_damaged_tag(tags: tuple[str, ...]) -> tuple[str, ...]:
-    """A run's tags, with the one that says it was damaged."""
+    """Add the tag of damaged runs to a run's tags."""
     return tags if DAMAGED_TAG in tags else (*tags, DAMAGED_TAG)
 
 
 def join_losses(losses: tuple[str, ...]) -> str:
-    """What is lost, in a row."""
+    """Join the lost parts to one text."""
     *others, last = losses
     return f"{', '.join(others)} and {last}" if others else last
 

@@ -21,7 +21,7 @@ from ..runtime.sqlite.row_codec import (
     from_json,
 )
 
-#: The column that each table's rows are told apart by.
+#: The key column of each table.
 KEY_COLUMNS: Final = {
     ACTIONS.name: "id",
     STATES.name: "session_id",
@@ -33,10 +33,10 @@ KEY_COLUMNS: Final = {
 
 
 def import_lancedb() -> Any:
-    """The library, whose import takes seconds.
+    """Import LanceDB, which takes seconds.
 
     Raises:
-        StoreError: It isn't installed.
+        StoreError: LanceDB isn't installed.
     """
     try:
         import lancedb
@@ -93,10 +93,10 @@ def encode_columns(table: RowTable[T], values: Sequence[T]) -> list[dict[str, An
 
 
 def decode_columns(table: RowTable[T], columns: dict[str, Any]) -> T:
-    """The value of a row. A column that is empty or missing stands for the field's default.
+    """Decode a row to a value. An empty or missing column means the field's default.
 
     Raises:
-        StoreError: The columns make no such value.
+        StoreError: The columns are invalid.
     """
     fields = {
         name: from_json(columns[name]) if name in table.json else columns[name]

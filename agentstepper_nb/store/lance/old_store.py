@@ -1,8 +1,8 @@
-"""The rows of a `lance:` store, in which earlier versions kept background agents.
+"""Reads the rows of a `lance:` store, in which earlier versions stored background agents.
 
-It had seven tables and a journal. A change was a line of the journal first, and came into its table
-later. The journal's head names a version of each table, and the lines after it say what rows became
-since. The tables of a store that was closed are right as they are, and its journal has no lines.
+The store had seven tables and a journal. A change was first a line of the journal, and was written to
+its table later. The journal's head names a version of each table, and its lines have the later changes
+of rows. The tables of a store that was closed are complete, and its journal has no lines.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ..runtime.sqlite.row_codec import CURSORS, RowTable
 from .columns import KEY_COLUMNS, decode_columns, import_lancedb
 
 _JOURNAL: Final = "journal"
-#: Versions are named so that the last one's file comes first.
+#: LanceDB names version files so that the last version's file is listed first.
 _LAST_VERSION: Final = 2**64 - 1
 _SUM: Final = 9  # characters of a line's checksum, with the space after it
 _TABLES: Final[dict[str, RowTable[Any]]] = {
     table.name: table for table in (*CHANGED_TABLES.values(), CURSORS)
 }
 
-#: Rows of each table, in the order in which they came to be.
+#: The rows of each table, in the order of their creation.
 OldRows = dict[str, list[Any]]
 #: A table's rows and their numbers, by the column `key`.
 _NumberedRows = dict[str, tuple[int, Any]]
@@ -47,14 +47,14 @@ class _Head(Struct, frozen=True):
 
 
 async def read_old_store(folder: Path) -> OldRows:
-    """Read all rows of a store that no worker has open. Nothing is changed there.
+    """Read all rows of a store that no worker has open. The store isn't changed.
 
     Args:
-        folder: What followed `lance:`.
+        folder: The path after `lance:`.
 
     Raises:
-        StoreLockedError: A worker of an earlier version has it.
-        StoreError: It is no such store, or is damaged, or LanceDB isn't installed.
+        StoreLockedError: A worker of an earlier version has the store open.
+        StoreError: The folder isn't such a store, or is damaged, or LanceDB isn't installed.
     """
     if not (folder / f"{CURSORS.name}.lance").is_dir():  # which a projection has not
         raise StoreError(
@@ -76,7 +76,7 @@ async def read_old_store(folder: Path) -> OldRows:
 
 
 def _link_version(table: Path, version: int | None, copies: Path) -> Path:
-    """A table with one version alone of another: of newer ones a power cut may have emptied files."""
+    """Link a table with one version only: a power cut may have emptied files of newer versions."""
     if version is None:  # all its rows are in the journal
         return copies / table.name
     manifest = Path("_versions") / f"{_LAST_VERSION - version}.manifest"
@@ -92,7 +92,7 @@ def _link_version(table: Path, version: int | None, copies: Path) -> Path:
 
 
 async def _read_table(connection: Any, table: RowTable[Any], folder: Path) -> _NumberedRows:
-    """A table's rows; none where there is no such table."""
+    """Read a table's rows; empty if the table doesn't exist."""
     if table.name not in (await connection.list_tables(limit=1000)).tables:
         return {}
     try:
@@ -107,7 +107,7 @@ async def _read_table(connection: Any, table: RowTable[Any], folder: Path) -> _N
 
 
 def _read_journal(folder: Path) -> tuple[_Head | None, dict[str, _NumberedRows]]:
-    """The journal's head, and what its lines say of each table."""
+    """Read the journal's head, and the changes of each table in its lines."""
     path, found = folder / _JOURNAL, {name: _NumberedRows() for name in _TABLES}
     lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
     texts = [line[_SUM:-1] for line in lines]

@@ -25,19 +25,19 @@ from ..runtime.sqlite.queries import CHANGED_TABLES
 from ..runtime.sqlite.row_codec import MESSAGES, STEPS, RowTable
 from .columns import KEY_COLUMNS, decode_columns, encode_columns, import_lancedb, make_schema
 
-#: The table that says how far the others are.
+#: The table with the position up to which the others follow the store.
 _POSITION: Final = "projection"
-#: The tables whose `text` is searched, by the field of a hit.
+#: The tables whose `text` is searched, by the kind of hit.
 _SEARCHED: Final[dict[str, RowTable[Any]]] = {"step": STEPS, "message": MESSAGES}
 #: Batches between two times that small files are put together and new rows are indexed.
 _BATCHES_TO_COMPACT: Final = 50
-#: How long a table's earlier versions stay, for programs that read them.
+#: The time for which a table's earlier versions are kept, for programs that read them.
 _KEEP_VERSIONS: Final = timedelta(minutes=10)
 
-#: Where in LanceDB's source an error was made.
+#: The source location in LanceDB's error messages.
 _IN_SOURCE: Final = re.compile(r", \S+\.rs:\d+:\d+")
 
-#: Gives a vector for each text, all of one length.
+#: A function that returns a vector for each text, all of the same length.
 Embed = Callable[[list[str]], Sequence[Sequence[float]]]
 
 
@@ -63,13 +63,13 @@ class Projection:
     async def open(
         cls, uri: str, place: str, embed: Embed | None = None, *, rebuild: bool = False
     ) -> Self:
-        """Open the tables; those of a new projection are made.
+        """Open the tables, or create those of a new projection.
 
         Args:
-            uri: A folder, or an object store's address as LanceDB has it: `s3://bucket/agents`.
-            place: Where the store is whose changes are written, as its `info` says.
-            embed: Gives texts their vectors; called on a thread. None: there are none.
-            rebuild: Whether the tables of a projection are dropped first.
+            uri: A folder, or an object store's URL as in LanceDB: `s3://bucket/agents`.
+            place: The location of the source store, as its `info` reports it.
+            embed: Makes the vectors of texts; called on a thread. None: no vectors.
+            rebuild: Whether to drop the tables of an existing projection first.
 
         Raises:
             StoreError: The tables can't be used, are another store's, or have other columns; or LanceDB
@@ -93,16 +93,16 @@ class Projection:
         return projection
 
     def close(self) -> None:
-        """Let the tables go."""
+        """Close the tables."""
         for table in self._tables.values():
             table.close()
         self._connection.close()
 
     async def write(self, changed: ChangedRows) -> None:
-        """Put a batch of changes into the tables.
+        """Write a batch of changes to the tables.
 
         Raises:
-            StoreError: They can't be written; the same batch may be written again.
+            StoreError: The tables can't be written; the same batch may be written again.
         """
         with _convert_lance_errors(self._uri):
             for name, table in CHANGED_TABLES.items():
@@ -150,7 +150,7 @@ class Projection:
     # ---- opening ------------------------------------------------------------------------------------
 
     async def _drop(self, names: set[str]) -> None:
-        """Drop all tables; the one that makes them a projection's goes last."""
+        """Drop all tables; the one that identifies a projection is dropped last."""
         for name in [*KEY_COLUMNS, _POSITION]:
             if name in names:
                 await self._connection.drop_table(name)
@@ -220,7 +220,7 @@ class Projection:
             )
 
     async def _add_vectors(self, name: str, rows: list[dict[str, Any]]) -> None:
-        """Give each row that has a text its vector."""
+        """Add a vector to each row with a text."""
         dimensions = self._schemas[name].field("vector").type.list_size
         assert self._embed is not None
         with_text = [row for row in rows if row["text"]]
@@ -267,7 +267,7 @@ class Projection:
 
 
 async def _run(embed: Embed, texts: list[str], dimensions: int | None = None) -> list[list[float]]:
-    """The vectors of texts; of this length, where it is given.
+    """Compute the vectors of texts, and check their length if it is given.
 
     Raises:
         StoreError: The function failed.
@@ -293,7 +293,7 @@ def _equals(column: str, value: str) -> str:
 
 @contextmanager
 def _convert_lance_errors(uri: str) -> Iterator[None]:
-    """Say what can be done about what LanceDB says."""
+    """Convert LanceDB's errors to `StoreError`s that name a remedy."""
     try:
         yield
     except (RuntimeError, ValueError, OSError) as error:

@@ -35,11 +35,11 @@ _OWNER: Final = "import-lance"
 
 @dataclass
 class ImportReport:
-    """What an import did.
+    """The result of an import.
 
     Args:
-        counts: Rows that the store has now, by table.
-        refused: Each row that it hasn't, and why.
+        counts: The number of rows that the store has now, by table.
+        refused: The reason for each row that the store refused.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -47,13 +47,13 @@ class ImportReport:
 
 
 class RowImport:
-    """Writes rows, each table's in its order: stores number rows as they come.
+    """Writes rows, each table's in order: stores number rows as they are written.
 
-    What the store has already stays as it is, so that an import that was broken off is made again.
-    Leases aren't brought over: no worker has the sessions, and actions that one had claimed wait again.
+    Rows that the store has already don't change, so that an interrupted import can be run again.
+    Leases aren't imported: no worker has the sessions, and claimed actions are queued again.
 
     Args:
-        store: No worker uses it meanwhile.
+        store: The store, which no worker may use meanwhile.
         rows: The rows.
     """
 
@@ -64,10 +64,10 @@ class RowImport:
         self._report = ImportReport()
 
     async def run(self) -> ImportReport:
-        """Write all of them.
+        """Write all rows.
 
         Raises:
-            StoreError: The store can't keep them.
+            StoreError: The store can't write.
         """
         await self._write_each("conversations", self._write_conversation)
         await self._write_each("actions", self._write_action)
@@ -103,7 +103,7 @@ class RowImport:
             await self._store.enqueue(EnqueueActions(actions=(action,)))
 
     async def _check_session(self, state: AgentState) -> None:
-        """See that the session came with the action that created it."""
+        """Check that the session was created with its creating action."""
         await self._read_session(state.session_id)
 
     async def _write_step(self, step: AgentStep) -> None:
@@ -114,7 +114,7 @@ class RowImport:
         )
 
     async def _read_session(self, session_id: str) -> AgentState:
-        """A session as it stands in the store: it may have gone on since an earlier import."""
+        """Read a session from the store: it may have continued since an earlier import."""
         found = await self._store.states(StateQuery(session_id=session_id))
         if not found.states:
             raise CommandError(

@@ -1,4 +1,4 @@
-"""What the runtime asks of its store. Each method takes one value and gives one, so that it travels."""
+"""The interface of the runtime's store. Each method has one argument and one result, both encodable."""
 
 from __future__ import annotations
 
@@ -52,147 +52,146 @@ from ...protocol.runtime_store_messages import (
 
 
 class RuntimeStore(Protocol):
-    """Keeps the runtime's rows. Used on one event loop, which it never blocks.
+    """Stores the runtime's rows. Used on one event loop, which it never blocks.
 
-    Times are passed in. A method that writes returns once what it wrote is kept as the backend promises
-    (docs/guide/runtime-stores.md); asked for the same again, it changes nothing and answers the same.
-    Tables are made on first use. What can't be kept or read raises `StoreError`.
+    Times are arguments. A method that writes returns once its data is stored as the backend promises
+    (docs/guide/runtime-stores.md); a repeated request changes nothing and returns the same result.
+    Tables are created on first use. `StoreError` is raised if data can't be written or read.
 
-    **The queue.** An action is *ready* where it is the first of its session's open ones whose time has
-    come, and none of them is claimed under a lease that still lasts. The first is `agent_create`; then
-    those of `protocol.runtime.CONTROL`; then by urgency, then in the order in which they were enqueued.
-    Among ready ones of all sessions, claims go by urgency (higher first), then by that order. A session
-    that an owner has under a lease that still lasts is claimed by that owner alone. The time of an
-    action comes with its `not_before`; a creation whose time hasn't come lets no other action of its
-    session be ready.
+    **The queue.** An action is *ready* if it is the first of its session's open and due actions, and
+    none of them is claimed under a valid lease. The first is `agent_create`; then those of
+    `protocol.runtime.CONTROL`; then by urgency, then in the order in which they were enqueued. Among the
+    ready actions of all sessions, claims go by urgency (higher first), then by that order. A session
+    that an owner has under a valid lease is claimed by that owner only. An action is due from its
+    `not_before` on; while a session's creation isn't due, no other action of the session is ready.
 
-    **Routes.** An owner takes a session that nobody has, by `claim` or `adopt`, only where it fits the
-    owner's offer by the rules of `protocol.routes`; what it has stays its own whatever it offers. The
-    actions of a session that has ended are anybody's. What fits costs the same however much doesn't.
+    **Routes.** An owner takes a session without an owner, by `claim` or `adopt`, only if the session
+    fits the owner's offer by the rules of `protocol.routes`; an owner keeps its sessions whatever it
+    offers. Any owner may claim the actions of an ended session. The cost of finding fitting sessions
+    doesn't depend on the number of others.
     """
 
     # ---- the queue ----------------------------------------------------------------------------------
 
     async def create(self, request: CreateAgentSession) -> AgentSessionCreated:
-        """Make a session and enqueue its creation, unless there is a session of this id.
+        """Create a session and enqueue its creation, unless the session id exists.
 
-        Both are stored as they are given: those of a session from another store may be over already.
+        Both are stored unchanged: those of a session from another store may have ended already.
 
         Raises:
-            CommandError: `unknown_conversation`: nothing was made.
+            CommandError: `unknown_conversation`: nothing was created.
         """
 
     async def enqueue(self, request: EnqueueActions) -> ActionList:
-        """Enqueue actions; of one whose id or `idem_key` is known, the known one is answered. One that
-        is over already is stored, and never claimed.
+        """Enqueue actions; for a known id or `idem_key`, the existing action is returned. An action that
+        has ended already is stored, and never claimed.
 
         Raises:
             CommandError: `unknown_session`: nothing was enqueued.
         """
 
     async def claim(self, request: ClaimAction) -> ClaimedAction:
-        """Claim the next ready action, and take its session where that is live and nobody has it: its
-        epoch grows by one.
+        """Claim the next ready action, and take its session if that is live and has no owner: its epoch
+        grows by one.
 
-        An action whose lease is over is ready again, with `attempts` counted.
+        An action whose lease has expired is ready again, with `attempts` counted.
         """
 
     async def renew(self, request: RenewLeases) -> RenewedLeases:
-        """Make the leases of the sessions that the owner names, and of all actions that it has, last
-        until then, and say what that is.
+        """Extend the leases of the named sessions, and of all actions of the owner, and return both.
 
-        A lease that was over lasts again, unless somebody else took the session or the action, or the
-        owner handed the session over.
+        An expired lease is renewed, unless another owner has taken the session or the action, or the
+        owner has handed the session over.
         """
 
     async def adopt(self, request: AdoptSessions) -> AdoptedSessions:
-        """Take sessions that run, are paused or are stopping and whose owner's lease is over; of those
-        that need the same, the oldest first.
+        """Take running, paused or stopping sessions whose owner's lease has expired; of those with the
+        same requirements, the oldest first.
 
-        The epoch of each grows by one. Those that are only `created` wait for their action. A step
-        that was under way when the owner was lost is counted, here and in `claim`, by the rules of
+        The epoch of each grows by one. Sessions in status `created` wait for their action. A step in
+        progress when the owner was lost is counted, here and in `claim`, by the rules of
         `protocol.step_losses`: a session whose step was lost too often ends instead.
         """
 
     async def release(self, request: ReleaseLeases) -> None:
-        """Let no lease of an owner, or of some of its sessions, last longer than until then; epochs
-        stay.
+        """Shorten the leases of an owner, or of some of its sessions, to a given time; epochs don't
+        change.
 
-        How the owner ended stands in the loss of each of its sessions that is taken over; the first
-        that is told counts.
+        The owner's ending is stored in the loss of each of its sessions that is taken over; the first
+        report counts.
         """
 
     async def retry(self, request: RetrySession) -> AgentState:
-        """Let a session that ended as an error go on, with the step that failed and no tries behind it:
-        a worker adopts it. One that is live is answered as it stands.
+        """Resume a session that ended with an error, at the failed step with its attempts reset: a
+        worker adopts it. A live session is returned unchanged.
 
         Raises:
-            CommandError: `unknown_session`; `session_over`: it ended otherwise.
+            CommandError: `unknown_session`; `session_over`: the session ended otherwise.
         """
 
     async def retry_action(self, request: RetryAction) -> ActionList:
         """Enqueue the payload of a failed action again, in a new action.
 
         Returns:
-            The new action and the failed one; of an action that was retried before, what there is.
+            The new action and the failed one; for an action that was retried before, the existing ones.
 
         Raises:
             CommandError: `unknown_action`; `action_not_failed`.
         """
 
     async def discard_action(self, request: DiscardAction) -> ActionList:
-        """Take a failed action from the dead letters; it stays listed as discarded.
+        """Discard a failed action from the dead letters; it stays listed as discarded.
 
-        One that is delayed or periodic is cancelled by the rules of `schedules.cancel`: of a series that
-        any of its occurrences names, also the first one's id where that is gone, the one that is open. A
-        session that it was to create has ended as stopped. A series that has ended stays so.
+        A delayed or periodic action is cancelled by the rules of `schedules.cancel`: any occurrence of a
+        series, also the first one's id if its row is deleted, stands for the open occurrence. A session
+        that the action would have created ends as stopped. A series that has ended doesn't change.
 
         Returns:
-            The action as it stands now.
+            The action's present state.
 
         Raises:
             CommandError: `unknown_action`; `action_not_failed`.
         """
 
     async def write(self, request: SessionWrite) -> SessionWriteResult:
-        """Keep a step, a snapshot, messages, cursors and the end of actions, all or none; see
-        `SessionWrite`. Cursors move as by `advance`; one whose message is gone stays.
+        """Store a step, a snapshot, messages, cursors and the end of actions, all or none; see
+        `SessionWrite`. Cursors move as by `advance`; a cursor whose message is deleted doesn't move.
 
-        Where the written snapshot isn't live any more, its owner's lease on the session ends, and no
-        other snapshot takes its place. Where a periodic action ends, its next occurrence is enqueued,
-        once, by the rules of `schedules.make_next_occurrence`.
+        If the written snapshot isn't live, the owner's lease on the session ends, and no other snapshot
+        replaces it. When a periodic action ends, its next occurrence is enqueued, once, by the rules of
+        `schedules.make_next_occurrence`.
 
         Raises:
-            CommandError: `stale_epoch`: somebody else has the session now; `session_over`: it has ended,
-                with another snapshot than this; `unknown_session`;
-                `unknown_conversation`; `stale_claim`: an action that it finishes is another owner's by
-                now, or another session's; `duplicate_step`: another step stands at its place.
+            CommandError: `stale_epoch`: another owner has the session now; `session_over`: the session
+                has ended with another snapshot; `unknown_session`; `unknown_conversation`;
+                `stale_claim`: an action that it finishes belongs to another owner by now, or to another
+                session; `duplicate_step`: another step has this position.
         """
 
     async def prune(self, request: PruneRows) -> PrunedRows:
-        """Delete what is kept long enough, up to a number of rows; called again until nothing is left.
+        """Delete expired rows, up to a number of rows; called again until none is left.
 
-        A session goes that has ended and has no action that is open, with its actions and its steps: by
-        when it was updated last. Where it takes part in a conversation, it has left. A conversation goes
-        that no session is left of, neither as its own nor as one that takes part, with all that was said
-        there. What is live, and what that needs, never goes. A store on disk leaves no byte of it in its
-        files, once it is idle or closed.
+        An ended session without open actions is deleted with its actions and steps, by the time of its
+        last update; it leaves its conversations. A conversation is deleted with its messages when no
+        session is left that belongs to it or participates in it. Live sessions, and the rows that they
+        need, are never deleted. A store on disk leaves no byte of deleted rows in its files, once it is
+        idle or closed.
         """
 
     # ---- conversations ------------------------------------------------------------------------------
 
     async def save_conversation(self, request: Conversation) -> Conversation:
-        """Keep a conversation, in the place of the one of its id."""
+        """Store a conversation, and replace the one with the same id."""
 
     async def join(self, request: Participant) -> Participant:
-        """Add a participant; who is there already (and hasn't left) is answered as it stands.
+        """Add a participant; one that is present already is returned unchanged.
 
         Raises:
             CommandError: `unknown_conversation`.
         """
 
     async def leave(self, request: EndParticipation) -> Participant:
-        """A participant leaves.
+        """Record that a participant has left.
 
         Raises:
             CommandError: `unknown_participant`.
@@ -240,45 +239,46 @@ class RuntimeStore(Protocol):
         """
 
     async def cursor(self, request: CursorQuery) -> CursorResult:
-        """How far a session has read."""
+        """Read a session's read cursor."""
 
     async def changes(self, request: ChangeQuery) -> ChangedRows:
-        """Rows that changed after a number, each as it stands now, in the order of their last changes.
+        """Read the rows that changed after a number, in their present state, in the order of their last
+        changes.
 
-        A row's last change alone counts: the store remembers no others, and none of a row that is gone.
-        Leases, and how far a session has read, are no changes. Numbers grow with each change that can
-        be read, and none is given twice. Where nothing changed, `last` is the newest number that the
-        store has given: less than `after` says that `after` is another store's. A row that is damaged
-        is left out, and logged.
+        Only a row's last change is stored, and none of a deleted row. Leases and read cursors are no
+        changes. Numbers grow with each readable change, and each is used once. If nothing changed,
+        `last` is the newest number of the store: less than `after` means that `after` is another
+        store's. A damaged row is left out, and logged.
         """
 
     async def loads(self, request: LoadQuery) -> RouteLoads:
-        """How many live sessions there are and who has them, by what they need of a worker."""
+        """Count the live sessions by their owner and their requirements."""
 
     async def fleet(self, request: FleetQuery) -> FleetReport:
-        """How all sessions stand, by counts, and a page of them; see `FleetQuery` and `FleetReport`.
+        """Count all sessions by their state, and list a page of them; see `FleetQuery` and
+        `FleetReport`.
 
         Statuses are those of `protocol.fleet.find_fleet_status`, errors are grouped by
-        `protocol.fleet.group_errors`. Sessions come the newest (by `created_at`) first.
+        `protocol.fleet.group_errors`. Sessions are listed newest first, by `created_at`.
         """
 
     async def info(self) -> RuntimeStoreInfo:
-        """Where it keeps, and how much is open."""
+        """Report the store's location, and the number of open actions and sessions."""
 
     async def close(self) -> None:
-        """Finish what was begun, and let go. Idempotent."""
+        """Finish the calls in progress, and close the store. Idempotent."""
 
 
 @runtime_checkable
 class SharedRuntimeStore(RuntimeStore, Protocol):
-    """A store that several Cores have at once: what one keeps, the others read."""
+    """A store that several Cores use at once: each reads the others' changes."""
 
     def follow(self, on_change: Callable[[ChangedRows | None], None]) -> None:
-        """Say what other Cores change, from now on until the store is closed.
+        """Report the changes of other Cores, from now on until the store is closed.
 
         Args:
-            on_change: Gets rows that others changed, once they are kept; none at all where a lease was
-                changed alone. Gets None where some may have been missed, as at the beginning.
+            on_change: Called with rows that others changed, once they are stored; with no rows if only a
+                lease changed. Called with None if changes may have been missed, as at the beginning.
         """
 
 

@@ -1,6 +1,6 @@
-"""When delayed and periodic actions are due, and what follows where one ends: the rules of every store.
+"""The due times of delayed and periodic actions, and their next occurrence: the rules of every store.
 
-All times are POSIX seconds, and the times of a cron expression are UTC. Nothing here reads a clock.
+All times are POSIX seconds, and the times of a cron expression are UTC. No function reads a clock.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from ...protocol.runtime_store_messages import CreateAgentSession
 from ...protocol.session_creation import add_participant, make_creation
 
 _NAMESPACE: Final = uuid.UUID("2b7a4f0e-9d0c-4f5e-8a55-5f0c9a7d1e31")
-#: Years in which a cron expression has to name a time: 29 February comes after 8 at the latest.
+#: Years within which a cron expression must have a time: 29 February recurs after 8 at most.
 _MAX_YEARS_BETWEEN: Final = 8
 
 
 def find_first_due(
     now: float, not_before: float | None, every: float | None, cron: str | None
 ) -> float | None:
-    """When a new action is due; None: at once.
+    """Compute when a new action is due; None: at once.
 
     Args:
-        now: When it is enqueued.
-        not_before: When it is due at the earliest.
-        every: Its period, in seconds.
-        cron: The times at which it is due.
+        now: The time of enqueuing.
+        not_before: The earliest due time.
+        every: The period, in seconds.
+        cron: The cron expression of its due times.
 
     Raises:
-        ValueError: Both a period and times are given; the cron expression isn't one, or names no time.
+        ValueError: Both a period and a cron expression are given; the cron expression is invalid, or
+            has no time.
     """
     if every is not None and cron is not None:
         raise ValueError("give `every` or `cron`, not both.")
@@ -79,16 +80,16 @@ def is_periodic(action: Action) -> bool:
 def make_next_occurrence(
     action: Action, now: float, is_session_live: bool
 ) -> Action | CreateAgentSession | None:
-    """What is to be enqueued in the transaction in which an action ends, if anything.
+    """Make what must be enqueued in the transaction in which an action ends, if anything.
 
     Args:
         action: The action, as it ended: done or failed.
-        now: When it ended.
-        is_session_live: Whether its session is live: an action for one that has ended comes no more.
+        now: The time of its end.
+        is_session_live: Whether its session is live: actions of an ended session don't recur.
 
     Returns:
-        The next occurrence; where that creates a session, with the session. Its ids follow from the
-        action's, so that the same end never makes two.
+        The next occurrence; if that creates a session, with the session. Its ids are derived from the
+        action's, so that the same end never makes two occurrences.
     """
     if action.kind is not ActionKind.CREATE and not is_session_live:
         return None
@@ -105,13 +106,13 @@ def make_next_occurrence(
 
 
 def make_retry(failed: Action, new_id: str, now: float) -> Action:
-    """The action that takes a failed one's place. It is due at once, and once: where the failed one was
-    periodic, the next occurrence is enqueued already.
+    """Make the action that replaces a failed one. It is due at once, and only once: if the failed one
+    was periodic, its next occurrence is enqueued already.
 
     Args:
         failed: The failed action.
-        new_id: The id of the new one.
-        now: When it is enqueued.
+        new_id: The id of the new action.
+        now: The time of enqueuing.
     """
     return replace(
         _reset(failed),
@@ -126,15 +127,15 @@ def make_retry(failed: Action, new_id: str, now: float) -> Action:
 
 
 def cancel(action: Action, now: float | None) -> Action | None:
-    """An action that is delayed or periodic, once a person has cancelled it.
+    """Make the state of a delayed or periodic action after a person has cancelled it.
 
     Args:
-        action: The action: of a series, the occurrence that is open.
-        now: When.
+        action: The action; for a series, its open occurrence.
+        now: The time, in POSIX seconds.
 
     Returns:
-        The action as it is to be stored; None where there is nothing to cancel. One that waits is
-        discarded; one that is under way ends as it would, without another one after it.
+        The action to store; None if there is nothing to cancel. A queued action is discarded; a claimed
+        one continues, without a next occurrence.
     """
     if action.status is ActionStatus.CLAIMED and is_periodic(action):
         return replace(action, every=None, cron=None)
@@ -144,7 +145,7 @@ def cancel(action: Action, now: float | None) -> Action | None:
 
 
 def _reset(action: Action) -> Action:
-    """A copy of an action that nobody has claimed."""
+    """Copy an action as an unclaimed one."""
     return replace(
         action,
         status=ActionStatus.QUEUED,
@@ -175,10 +176,10 @@ def _derive_id(what: str, action_id: str) -> str:
 
 
 def _find_cron_time(cron: str, after: float) -> float:
-    """The first time after another that a cron expression names.
+    """Find the first time of a cron expression after another time.
 
     Raises:
-        ValueError: It isn't one, or names no time in the next years.
+        ValueError: The expression is invalid, or has no time in the next years.
     """
     from croniter import croniter  # on use: few actions have one
 

@@ -1,4 +1,4 @@
-"""The tables of an index: texts with the places where they stand, and what each run has said."""
+"""The tables of an index: texts with their places, and the strings that each run has had."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'unicode61 remove_diacri
 PRAGMA user_version = {VERSION};
 """
 
-#: Says in the file's header that bytes of deleted runs may still be in it.
+#: The application id in the file's header while bytes of deleted runs may still be in the file.
 NEEDS_CLEANUP_APPLICATION_ID: Final = 1
 
-#: Characters from which a string is taken in once a run: what an agent says again isn't new.
+#: Characters from which a string is indexed once per run: repeated messages aren't new.
 _MIN_SHARED_CHARS: Final = 24
 
 
@@ -52,14 +52,14 @@ class Documents:
         self._db = db
 
     def ensure_run_number(self, run: str) -> int:
-        """What stands for a run in the tables; a new run gets one."""
+        """Return a run's number in the tables; a new run gets one."""
         found = self._db.execute("SELECT number FROM runs WHERE id = ?", (run,)).fetchone()
         if found is None:
             return self._db.execute("INSERT INTO runs (id) VALUES (?)", (run,)).lastrowid or 0
         return int(found[0])
 
     def has_run(self, run: str) -> bool:
-        """Whether there is anything of a run."""
+        """Whether the index has any data of a run."""
         found = self._db.execute("SELECT 1 FROM runs WHERE id = ?", (run,)).fetchone()
         return found is not None
 
@@ -84,11 +84,11 @@ class Documents:
         self._db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (document, text))
 
     def remove(self, run: int, place: SearchHitPlace, id: str, part: str) -> None:
-        """Take a document away, where there is one."""
+        """Remove a document, if it exists."""
         self._remove(self.find(run, place, id, part))
 
     def forget(self, run: int) -> None:
-        """Take a run away, with all its documents. Their bytes stay, until the index is tidied."""
+        """Remove a run with all its documents. Their bytes stay in the file until `clean_up`."""
         own = "SELECT document FROM documents WHERE run = ?"
         self._db.execute(f"DELETE FROM words WHERE rowid IN ({own})", (run,))
         for table in ("documents", "seen"):
@@ -97,7 +97,7 @@ class Documents:
         self._db.execute(f"PRAGMA application_id = {NEEDS_CLEANUP_APPLICATION_ID}")
 
     def add_all_strings(self, run: int, data: str) -> list[str]:
-        """The strings in a content, whether or not the run had them; from now on it has."""
+        """Return all strings of a content, and record them as seen in the run."""
         found: list[str] = []
         for piece in split_content(data.encode(errors="replace")):
             self._mark_seen(run, piece)
@@ -108,7 +108,7 @@ class Documents:
         return found
 
     def add_new_strings(self, run: int, data: str) -> Iterator[str]:
-        """The strings in a content that the run had not yet; from now on it has."""
+        """Yield the strings of a content that are new in the run, and record them."""
         for piece in split_content(data.encode(errors="replace")):
             if self._mark_seen(run, piece):
                 for string in extract_strings(piece):
@@ -116,7 +116,7 @@ class Documents:
                         yield string
 
     def find_unseen_strings(self, run: int, data: str) -> Iterator[str]:
-        """The strings in an edit that the run had not yet. It may be taken back: it leaves no trace."""
+        """Yield an edit's strings that are new in the run, without recording them: edits may change."""
         for piece in split_content(data.encode(errors="replace")):
             if not self._is_seen(run, piece):
                 for string in extract_strings(piece):
@@ -141,7 +141,7 @@ class Documents:
 
 
 def compute_checksum(run: int, place: str, id: str, part: str, text: str) -> int:
-    """Of a document, which SQLite itself has none of."""
+    """Compute a document's checksum, which SQLite doesn't do."""
     return crc32("\0".join((str(run), place, id, part, text)).encode())
 
 
@@ -156,19 +156,19 @@ def _digest(data: bytes) -> int:
 # ---- words: texts, without the marks of JSON around them ------------------------------------------
 
 
-#: Characters of one document that are looked at. What stands behind them isn't found.
+#: Characters of one document that are indexed. Later text isn't found.
 MAX_DOCUMENT_CHARS: Final = 1 << 18
 #: Stand around a found word while SQLite hands it out.
 OPEN, CLOSE = "\ue000", "\ue001"
 
 #: A string of JSON; with a colon behind it, it names a member.
 _STRING: Final = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?', re.DOTALL)
-#: Words that stand in each message: whoever looks for “user” doesn't mean these.
+#: Values in every message: a search for “user” doesn't mean these.
 _PROTOCOL_VALUES: Final = {
     b"role": {b"system", b"developer", b"user", b"assistant", b"tool"},
     b"type": {b"text", b"input_text", b"output_text", b"function", b"tool_use", b"tool_result"},
 }
-#: Encoded bytes: pictures, signatures. Nobody looks for their middle.
+#: Encoded bytes: pictures, signatures. A search never means their middle.
 _BASE64: Final = re.compile(r"([A-Za-z0-9+/=_-]{200})[A-Za-z0-9+/=_-]+")
 _RESERVED_CHARACTERS: Final = dict.fromkeys(map(ord, "\0" + OPEN + CLOSE), " ")
 
@@ -194,18 +194,18 @@ def _unescaped(inner: bytes) -> str:
 
 
 def collect_run_texts(run: Run) -> str:
-    """What a run is found by."""
+    """Collect the texts by which a run is found."""
     return join_texts([run.name, run.program, *run.tags, *_failure(run.failure)])
 
 
 def collect_halt_point_texts(halt_point: HaltPoint) -> list[str]:
-    """What is said of a halt point beside its contents."""
+    """Collect a halt point's texts besides its contents."""
     own = [halt_point.name or "", halt_point.summary or ""]
     return own + _failure(halt_point.failure)
 
 
 def collect_commit_texts(commit: Commit) -> str:
-    """A commit's title, its paths, and the lines that were added."""
+    """Collect a commit's title, its paths, and its added lines."""
     return join_texts([commit.title, commit.description, *_paths(commit), *_added(commit)])
 
 

@@ -1,4 +1,4 @@
-"""What keeps an index in step with its store, on the index's thread, whatever becomes of the file."""
+"""Keeps an index up to date with its store, on the index's thread, even if the file is damaged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 #: SQLite's files, beside the one that is named.
 _SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
 
-#: What says that the index is used in a wrong way, whatever its file is like.
+#: The errors of wrong use of the index, whatever the file's state.
 _PROGRAMMING_ERRORS: Final = (
     sqlite3.DataError,
     sqlite3.IntegrityError,
@@ -35,13 +35,13 @@ _NO_FTS5: Final = (
 
 
 class IndexFollower:
-    """An index that mends itself: it is compared with what the store said of its runs.
+    """An index that repairs itself by comparison with the store's runs.
 
-    What is wrong with the file is logged, and mended where it can be, not raised.
+    Errors of the file are logged, and repaired if possible, but not raised.
 
     Args:
-        path: The index's file; None holds it in memory.
-        journal: SQLite's journal mode for it; None chooses by the file system.
+        path: The index's file; None: in memory.
+        journal: SQLite's journal mode; None: chosen by the file system.
     """
 
     def __init__(self, path: Path | None, journal: str | None = None) -> None:
@@ -63,7 +63,7 @@ class IndexFollower:
 
     @property
     def is_behind(self) -> bool:
-        """Whether runs are still to be taken in."""
+        """Whether some runs aren't indexed yet."""
         return bool(self._stale_runs)
 
     @property
@@ -72,7 +72,7 @@ class IndexFollower:
         return self._failures > 1
 
     def describe_delay(self) -> str:
-        """Why a search has to wait, for a person. May be asked from any thread."""
+        """Explain why a search has to wait, for a person. May be called from any thread."""
         left = len(self._stale_runs)
         what = f"{left} runs are" if left else "the latest event is"
         return self._trouble or (
@@ -80,7 +80,7 @@ class IndexFollower:
         )
 
     def apply(self, records: Sequence[Record], change_counts: Mapping[str, int]) -> None:
-        """Take records in, as `Search.apply` has them."""
+        """Index records; see `SearchService.apply`."""
         self._change_counts.update(change_counts)
         for record in records:
             if isinstance(record, RunDeleted):
@@ -105,7 +105,7 @@ class IndexFollower:
         self._try(self._compare)
 
     def reindex_one(self) -> None:
-        """Take one run in that is missing, or differs."""
+        """Index one run that is missing, or differs."""
         run = next(iter(self._stale_runs))
         done = True  # also where it can't be taken in: the others still are
         try:
@@ -115,7 +115,7 @@ class IndexFollower:
                 self._stale_runs.pop(run, None)
 
     def find(self, query: str, run: str | None, limit: int) -> list[SearchHit] | None:
-        """Where words stand; None where the index has to catch up first.
+        """Find text; None if the index must catch up first.
 
         Raises:
             ProtocolError: `invalid_search`.
@@ -130,16 +130,16 @@ class IndexFollower:
         raise CommandError("cannot_search", self.describe_delay())
 
     def clean_up(self, should_continue: Callable[[], bool]) -> None:
-        """Take deleted bytes out of the file, as long as it goes on."""
+        """Remove deleted bytes from the file, while `should_continue` returns True."""
         self._try(lambda index: index.clean_up(should_continue))
 
     def check(self) -> None:
-        """See whether the file is sound: a word that can't be found tells nobody."""
+        """Check the file's integrity: damage could hide hits without an error."""
         self.needs_check = False
         self._try(lambda index: index.check())
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._index is not None:
             self._index.close()
             self._index = None
@@ -147,7 +147,7 @@ class IndexFollower:
     # ---- the index, whatever becomes of it ----------------------------------------------------------
 
     def _try(self, work: Callable[[SearchIndex], object]) -> bool:
-        """Do something with the index. Where it can't be used, the next time it is opened anew."""
+        """Use the index. If that fails, the index is opened anew the next time."""
         try:
             if self._index is None:
                 self._index = SearchIndex(self._path, self._journal)

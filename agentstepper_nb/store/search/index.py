@@ -42,25 +42,25 @@ from .query import decode_text, find_hits
 #: The documents that a row or a commit may have.
 _CONTENT, _EDIT, _SENTENCE = "content", "edit", "sentence"
 
-#: Pages that may be free without its being worth the time to give them back.
+#: The most free pages that aren't worth a cleanup.
 _MAX_FREE_PAGES: Final = 32
 #: Pages that FTS5 writes in one step of merging.
 _MERGE_PAGES: Final = 200
 
 
 class SearchIndex:
-    """The words of all runs, and where they stand.
+    """The words of all runs, and their places.
 
     Args:
-        path: The file, made where it is missing; None holds it in memory.
+        path: The file, created if it doesn't exist; None: in memory.
         journal: SQLite's journal mode.
 
     Attributes:
         needs_cleanup: Whether bytes of deleted runs may still be in the file, or much of it is free.
 
     Raises:
-        OSError: The file can't be made.
-        sqlite3.Error: It is damaged, of another version or can't be used, or SQLite lacks FTS5.
+        OSError: The file can't be created.
+        sqlite3.Error: The file is damaged, of another version or unusable, or SQLite lacks FTS5.
     """
 
     def __init__(self, path: Path | None, journal: str = "WAL") -> None:
@@ -95,19 +95,19 @@ class SearchIndex:
         run("SELECT count(*) FROM words, runs, documents, seen WHERE words MATCH '\"a\"' LIMIT 0")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._db.close()
 
     def read_change_counts(self) -> dict[str, int | None]:
-        """The number of each run that is known, as `apply` was told it."""
+        """Read the change count of each indexed run, as passed to `apply`."""
         return dict(self._db.execute("SELECT id, changes FROM runs"))
 
     def apply(self, records: Iterable[Record], change_counts: Mapping[str, int]) -> None:
-        """Take records in, all of them or none.
+        """Index records, all of them or none.
 
         Args:
-            records: In their order.
-            change_counts: The number of each run that they touch.
+            records: The records, in order.
+            change_counts: The change count of each run that the records touch.
         """
         with self._transaction():
             for record in records:
@@ -118,33 +118,33 @@ class SearchIndex:
         self.needs_cleanup = self.needs_cleanup or self._has_free_pages()
 
     def replace(self, history: RunHistory, change_count: int) -> None:
-        """Take a run in whole, in place of what is known of it.
+        """Index a whole run, in place of its present documents.
 
         Args:
             history: The run.
-            change_count: Its number.
+            change_count: The run's change count.
         """
         with self._transaction():
             self._replace(history)
             self._set_change_numbers({history.run.id: change_count})
 
     def forget(self, run: str) -> None:
-        """Forget a run. Its bytes are gone after `clean_up`."""
+        """Remove a run. Its bytes are removed from the file by `clean_up`."""
         with self._transaction():
             self._forget(run)
 
     def find(self, query: str, run: str | None, limit: int) -> list[SearchHit]:
-        """Where words stand: `find`."""
+        """Find text: see `find_hits`."""
         return find_hits(self._db, query, run, limit)
 
     def clean_up(self, should_continue: Callable[[], bool]) -> bool:
-        """Take what was deleted out of the file, step by step.
+        """Remove deleted data from the file, step by step.
 
         Args:
-            should_continue: Asked after each step; False breaks off.
+            should_continue: Called after each step; False stops.
 
         Returns:
-            Whether it is done.
+            Whether the cleanup is complete.
         """
         pages = -_MERGE_PAGES  # negative: begins to merge all there is into one
         while self._merge(pages) > 1:
@@ -159,10 +159,10 @@ class SearchIndex:
         return not busy
 
     def check(self) -> None:
-        """Compare all that the file holds with itself: 100 MB take a second.
+        """Check the integrity of the file: 100 MB take a second.
 
         Raises:
-            sqlite3.DatabaseError: It is damaged.
+            sqlite3.DatabaseError: The file is damaged.
         """
         ((found,),) = self._db.execute("PRAGMA quick_check(1)")
         if found != "ok":
@@ -216,7 +216,7 @@ class SearchIndex:
     def _row(
         self, run: str, row: str, words: list[str], data: str, *, is_incremental: bool
     ) -> None:
-        """Take a row in: of its content all, or only what is new in the run."""
+        """Index a row: its whole content, or only what is new in the run."""
         number = self._documents.ensure_run_number(run)
         # It never changes, and what is in it is no longer new: a second time nothing would be left.
         if self._documents.find(number, SearchHitPlace.ROW, row, _CONTENT) is None:
@@ -251,7 +251,7 @@ class SearchIndex:
         self._put(run, place, id, _SENTENCE, join_texts([text]))
 
     def _put(self, run: str, place: SearchHitPlace, id: str, part: str, text: str) -> None:
-        """Set a document; an empty one isn't kept."""
+        """Set a document; an empty one isn't stored."""
         number = self._documents.ensure_run_number(run)
         if text:
             self._documents.put(number, place, id, part, text)
@@ -298,7 +298,7 @@ class SearchIndex:
         return bool(free > _MAX_FREE_PAGES and free * 10 > pages)
 
     def _merge(self, pages: int) -> int:
-        """Merge what FTS5 keeps apart. Gives the rows that this changed: fewer than two is none."""
+        """Merge FTS5's segments. Returns the number of changed rows: below two, nothing was merged."""
         before = self._db.total_changes
         self._db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", (pages,))
         return self._db.total_changes - before
@@ -315,7 +315,7 @@ class SearchIndex:
         self._db.execute("COMMIT")
 
 
-#: What keeps a record, by its type; the others have no words.
+#: The function that indexes a record, by the record's type; other records have no words.
 RECORD_HANDLERS: Final[dict[type[Record], Callable[[SearchIndex, Any], None]]] = {
     RunStarted: SearchIndex._index_run,
     RunHeaderSaved: SearchIndex._index_run,
@@ -333,7 +333,7 @@ RECORD_HANDLERS: Final[dict[type[Record], Callable[[SearchIndex, Any], None]]] =
 
 
 def _in_order(history: RunHistory) -> list[HaltPoint | Event | Commit]:
-    """What a run holds, as it came."""
+    """A run's halt points, events and commits, in order."""
     placed: list[tuple[tuple[int, int], HaltPoint | Event | Commit]] = []
     placed += [((point.seq, 0), point) for point in history.halt_points]
     placed += [((event.seq, 0), event) for event in history.events]

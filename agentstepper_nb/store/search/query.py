@@ -1,4 +1,4 @@
-"""What a person types to search, in FTS5's language, and where its words stand in an index."""
+"""Converts a person's search query to FTS5's language, and finds its words in an index."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ...errors import CommandError, ProtocolError
 from ...protocol.run_queries import SearchHit, SearchHitPlace
 from .documents import CLOSE, OPEN, VERSION, compute_checksum, split_snippet
 
-#: Words and phrases that one search takes.
+#: The most words and phrases of one search.
 MAX_TERMS: Final = 64
 
-#: Quotes that keyboards make of others; what would end FTS5's reading.
+#: Quotes of other keyboards, and the character that would end FTS5's parsing.
 _QUOTE_TABLE: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "\0": " "})
 _TERM: Final = re.compile(r'"([^"]*)"|([^\s"]+)')
 
@@ -36,15 +36,15 @@ _BUSY_TIMEOUT_S: Final = 5.0
 
 
 def make_fts_expression(query: str) -> str:
-    """An FTS5 expression that asks for all words and phrases of a query.
+    """Make an FTS5 expression that requires all words and phrases of a query.
 
-    Every term goes in as a string of FTS5's, so that nothing of what a person types is an operator.
+    Every term becomes an FTS5 string, so that no word of the query is taken as an operator.
 
     Args:
-        query: As `Store.search` takes it.
+        query: A query as for `Store.search`.
 
     Raises:
-        ProtocolError: `invalid_search`: no word in it, too many, or a quote that isn't closed.
+        ProtocolError: `invalid_search`: the query has no word or too many, or a quote isn't closed.
     """
     text = query.encode(errors="replace").decode().translate(_QUOTE_TABLE)
     if text.count('"') % 2:
@@ -62,7 +62,7 @@ def make_fts_expression(query: str) -> str:
 
 
 def _is_word_character(character: str) -> bool:
-    """Whether words are made of it: FTS5's `unicode61` takes letters, digits and private ones."""
+    """Whether a character belongs to words, as in FTS5's `unicode61`: letters, digits, private ones."""
     category = unicodedata.category(character)
     return category[0] in "LN" or category == "Co"
 
@@ -77,17 +77,17 @@ def _make_search_error(message: str) -> ProtocolError:
 def find_hits_in_file(
     path: Path, query: str, run: str | None = None, limit: int = 100
 ) -> list[SearchHit]:
-    """Where words stand, newest first. What came within the last second may not be there yet.
+    """Find text, newest first. Changes of the last second may be missing.
 
     Args:
-        path: The index's file, which another process keeps.
-        query: As `Store.search` takes it.
-        run: Look in this run alone.
-        limit: The most that is given.
+        path: The index's file, which another process writes.
+        query: A query as for `Store.search`.
+        run: The id of the only run to search; None: all runs.
+        limit: The most hits.
 
     Raises:
-        ProtocolError: `invalid_search`: no word in it, or a quote that isn't closed.
-        CommandError: `cannot_search`: the index isn't there, or is of no use.
+        ProtocolError: `invalid_search`: the query has no word, or a quote isn't closed.
+        CommandError: `cannot_search`: the index doesn't exist, or can't be used.
     """
     address = f"file:{quote(str(path.absolute()))}?mode=ro"
     try:
@@ -107,13 +107,13 @@ def find_hits_in_file(
 
 
 def find_hits(db: sqlite3.Connection, query: str, run: str | None, limit: int) -> list[SearchHit]:
-    """Where words stand, newest first; each row, commit, note and run once.
+    """Find text, newest first; each row, commit, note and run is one hit at most.
 
     Args:
         db: An index.
-        query: As `Store.search` takes it.
-        run: Look in this run alone.
-        limit: The most that is given.
+        query: A query as for `Store.search`.
+        run: The id of the only run to search; None: all runs.
+        limit: The most hits.
 
     Raises:
         ProtocolError: `invalid_search`.
@@ -134,5 +134,5 @@ def find_hits(db: sqlite3.Connection, query: str, run: str | None, limit: int) -
 
 
 def decode_text(data: bytes) -> str:
-    """A column's text; one that is hurt reads as something that its checksum denies."""
+    """Decode a text column; a damaged one becomes a text that its checksum rejects."""
     return data.decode(errors="replace")

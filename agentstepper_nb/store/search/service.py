@@ -1,4 +1,4 @@
-"""The index's thread: records are queued, and taken in when it finds time."""
+"""The index's thread: records are queued, and indexed in the background."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ log = logging.getLogger(__name__)
 
 #: Seconds that records wait for more of them: taking them in is left for when the Core has time.
 _GATHER_S: Final = 0.2
-#: Seconds without work after which the file is checked, and deleted bytes are taken out of it.
+#: Seconds without work after which the file is checked and cleaned up.
 _IDLE_S: Final = 0.5
-#: Seconds after which what failed is tried again.
+#: Seconds after which failed work is tried again.
 _RETRY_S: Final = 1.0
-#: Seconds that a search waits for runs that are still to be taken in.
+#: Seconds that a search waits for runs that aren't indexed yet.
 SEARCH_TIMEOUT_S: Final = 10.0
 
 
@@ -64,23 +64,23 @@ class SearchService:
     def apply(
         self, records: Sequence[Record], change_counts: Mapping[str, int] | None = None
     ) -> None:
-        """Take records in, soon. Cheap, from any thread; called once the store has recorded them.
+        """Queue records for indexing. Cheap, from any thread; called once the store has recorded them.
 
         Args:
-            records: In the order they became true.
-            change_counts: For each run that they touch its number afterwards, which grows with
-                every change (what `catch_up` compares). None where the store has no such numbers.
+            records: The records, in the order of their creation.
+            change_counts: For each touched run its change count after the records, which grows with
+                every change (`catch_up` compares it). None if the store has no such counts.
         """
         self._put(_Batch(records, change_counts or {}))
 
     def catch_up(self, change_counts: Mapping[str, int], read: Callable[[str], RunHistory]) -> None:
-        """Follow a store again after a time without: returns at once, works in the background.
+        """Bring the index up to date with a store, in the background; returns at once.
 
         Args:
-            change_counts: Every run the store has, oldest first, with its number as `apply` takes
-                them. Runs whose number in the index is another are indexed anew; others are forgotten.
-            read: Gives a run whole; called on the index's thread. Where it raises a `StoreError` or
-                a `KeyError` the run is left out.
+            change_counts: Every run of the store, oldest first, with its change count as in `apply`.
+                Runs whose count in the index differs are indexed anew; others are removed.
+            read: Reads a whole run; called on the index's thread. If it raises a `StoreError` or
+                a `KeyError`, the run is left out.
         """
         self._put(lambda: self._follower.catch_up(change_counts, read))
 
@@ -91,16 +91,16 @@ class SearchService:
         limit: int = 100,
         timeout_s: float = SEARCH_TIMEOUT_S,
     ) -> list[SearchHit]:
-        """Where words stand, newest first, in all that was kept before. See `Store.search`.
+        """Find text, newest first, in all that was recorded before. See `Store.search`.
 
         Args:
-            query: As there.
-            run: As there.
-            limit: As there.
-            timeout_s: Seconds to wait for runs that are still to be taken in.
+            query: See `Store.search`.
+            run: See `Store.search`.
+            limit: See `Store.search`.
+            timeout_s: Seconds to wait for runs that aren't indexed yet.
 
         Raises:
-            ProtocolError: `invalid_search`: no word in it, or a quote that isn't closed.
+            ProtocolError: `invalid_search`: the query has no word, or a quote isn't closed.
             CommandError: `cannot_search`: the index is still being made, or can't be.
         """
         make_fts_expression(query)
@@ -118,7 +118,7 @@ class SearchService:
             raise CommandError("cannot_search", self._follower.describe_delay()) from None
 
     def close(self) -> None:
-        """Take in what is queued and let go. Blocks; idempotent."""
+        """Index the queued records, and close the file. Blocks; idempotent."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -165,7 +165,7 @@ class SearchService:
         return self._closed or bool(self._requests)
 
     def _pause(self) -> float | None:
-        """How long to wait where nothing comes."""
+        """The seconds to wait for new work; None: without a limit."""
         if self._follower.is_behind:
             return _RETRY_S
         return _IDLE_S if self._follower.needs_cleanup or self._follower.needs_check else None
@@ -175,7 +175,7 @@ class SearchService:
             return not (self._inbox or self._requests or self._closed)
 
     def _process_inbox(self) -> None:
-        """Take in what waits, records in a row together."""
+        """Process the queued jobs, consecutive records together."""
         with self._changed:
             jobs = list(self._inbox)
             self._inbox.clear()
@@ -225,7 +225,7 @@ class SearchService:
 
 
 def _run_job(job: Callable[[], None]) -> None:
-    """Do something; where it fails, what comes next still has to be done."""
+    """Run a job; a failure is logged, so that the next jobs run."""
     try:
         job()
     except Exception:

@@ -1,7 +1,7 @@
-"""Contents in the tables: a prompt is stored as what is new in it.
+"""Contents in the tables: only the new part of a prompt is stored.
 
-A text is cut into pieces; each is a blob, which a run has once. A node is a piece with all that stands
-before it: texts that begin alike share nodes, and a text is told by its last one.
+A text is cut into pieces; each piece is a blob, stored once per run. A node is a piece after all earlier
+ones: texts with a common beginning share nodes, and a text is identified by its last node.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from ...errors import DamagedRunError
 from ...protocol.segments import MIN_SPLIT_BYTES, split_content
 from .row_codec import Content, Value, compute_checksum, is_intact, make_replace, make_select
 
-#: How many nodes a writer remembers, so that it needn't look up what the last prompts were made of.
+#: Nodes in a writer's cache, which saves looking up the nodes of the last prompts.
 MAX_KNOWN_NODES: Final = 1 << 15
-#: Bytes up to which a piece is compressed with a small window: a tenth of the time, which otherwise
-#: goes into preparing a large one.
+#: Bytes up to which a piece is compressed with a small window, which takes a tenth of the time:
+#: preparing a large window is slow.
 _SMALL_PIECE_BYTES: Final = 1 << 14
 
 _PUT_BLOB: Final = make_replace("blobs")
@@ -55,19 +55,19 @@ _OF_RUN: Final = """
 
 
 def hash_piece(piece: bytes) -> bytes:
-    """By what a blob is known, and whether it is as it was."""
+    """Hash a piece: the hash identifies a blob, and checks its integrity."""
     return blake2b(piece, digest_size=16).digest()
 
 
 def pack_piece(piece: bytes) -> bytes:
-    """What a blob holds of a piece."""
+    """Compress a piece for a blob."""
     window, memory = (13, 6) if len(piece) <= _SMALL_PIECE_BYTES else (15, 8)
     compressor = zlib.compressobj(1, zlib.DEFLATED, window, memory)
     return compressor.compress(piece) + compressor.flush()
 
 
 def unpack_piece(hash: Value, data: Any) -> bytes | None:
-    """A blob's piece; None where it is hurt."""
+    """Decompress a blob's piece; None if it is damaged."""
     try:
         piece = zlib.decompress(data)
     except (zlib.error, TypeError):
@@ -79,12 +79,12 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class ContentWriter:
-    """Puts texts into the tables, for the one that writes.
+    """Writes texts into the tables, for the only writer.
 
     Args:
-        connection: Inside a transaction whenever something is put.
-        number: Gives a table's next number.
-        max_known_nodes: How many nodes it remembers.
+        connection: The writer's connection, inside a transaction whenever a text is written.
+        number: Returns a table's next row number.
+        max_known_nodes: Nodes in the cache.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ContentWriter:
         self._known: dict[tuple[int, int, bytes], int] = {}
 
     def put(self, run: int, run_id: str, text: str | None) -> Content:
-        """Put a text, and give what stands for it."""
+        """Write a text, and return its stored form."""
         if text is None:
             return None
         data = text.encode(errors="surrogatepass")
@@ -113,7 +113,7 @@ class ContentWriter:
         return node
 
     def clear_cache(self) -> None:
-        """Forget what was put: the transaction is taken back, or a run deleted."""
+        """Clear the cache: the transaction is rolled back, or a run deleted."""
         self._known.clear()
 
     def _put_node(self, key: tuple[int, int, bytes], run_id: str, piece: bytes) -> int:
@@ -146,14 +146,14 @@ class ContentWriter:
 
 
 class ContentReader:
-    """Gives the texts of one run back.
+    """Reads the texts of one run.
 
     Args:
-        connection: To read from.
+        connection: The connection to read from.
         run: The run's number.
-        run_id: Its id.
-        is_preloaded: Whether all of them will be asked for: then they are read at one go.
-        has_step_cache: Whether several will be that may begin alike: then what they share is read once.
+        run_id: The run's id.
+        is_preloaded: Whether all texts are needed: then they are read together.
+        has_step_cache: Whether texts with common beginnings are needed: then shared parts are read once.
     """
 
     def __init__(
@@ -176,10 +176,10 @@ class ContentReader:
             self._nodes = self._all_nodes()
 
     def text(self, content: object) -> str | None:
-        """The text that a content stands for.
+        """Read the text of a content.
 
         Raises:
-            DamagedRunError: It is hurt, or of what it is made of something is.
+            DamagedRunError: The text, or a part of it, is damaged.
         """
         if content is None:
             return None
@@ -193,15 +193,15 @@ class ContentReader:
             raise self.make_damage_error("a content isn't text") from error
 
     def fetch(self, contents: Iterable[object]) -> None:
-        """Read what these contents share and what they end with, before they are asked for.
+        """Read the shared and the last parts of these contents, before their texts are read.
 
-        Only where several will be that may begin alike.
+        Only for contents with common beginnings, with `has_step_cache`.
 
         Args:
-            contents: What stands for them.
+            contents: The stored contents.
 
         Raises:
-            DamagedRunError: Something of them is hurt; what is missing, `text` tells.
+            DamagedRunError: A part is damaged; `text` reports missing parts.
         """
         if self._step_cache is None:
             return

@@ -1,4 +1,4 @@
-"""The store's file: how SQLite is to treat it, what happens where it can't be read, and its journal."""
+"""The store's file: SQLite's settings, the handling of unreadable files, and the journal."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from . import migrations
 
 log = logging.getLogger(__name__)
 
-#: The store's file in its folder; what else SQLite makes has its name and more.
+#: The store's file in its folder; the names of SQLite's other files begin with it.
 STORE_FILE: Final = "store.sqlite"
 #: The file of `transaction_counters`.
 COUNTERS_FILE: Final = "marks"
-#: What follows the name of a file that was put aside.
+#: The suffix of a file that was set aside.
 DAMAGED_SUFFIX: Final = ".damaged-"
 
 #: Bytes of a page.
 _PAGE_BYTES: Final = 4096
-#: What the header says, from byte 16 on, of how the file is laid out: pages without reserved bytes, and
-#: a journal (1) or a write-ahead log (2). SQLite believes other values, and would read and write askew.
+#: The valid headers from byte 16 on: pages without reserved bytes, and a journal (1) or a write-ahead
+#: log (2). SQLite would believe other values, and would misread the file.
 _FILE_HEADERS: Final = tuple(_PAGE_BYTES.to_bytes(2) + bytes((kind, kind, 0)) for kind in (1, 2))
 
-#: KiB of pages that the writer keeps at hand: the indexes of a long run among them.
+#: KiB of pages in the writer's cache, which hold the indexes of a long run.
 _CACHE_KIB: Final = 16 * 1024
 _BUSY_TIMEOUT_S: Final = 5.0  # seconds that a writer waits for doctor's or a reader's moment
-#: Primary codes with which SQLite says that a file is no database, or a hurt one.
+#: SQLite's primary codes for a file that isn't a database, or a damaged one.
 _DAMAGE_CODES: Final = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
 
 _PRAGMAS: Final = (
@@ -46,9 +46,9 @@ _PRAGMAS: Final = (
 
 
 def open_writer(path: Path) -> sqlite3.Connection:
-    """Open a store for its one writer, of the last version. Whoever calls holds the folder's lock.
+    """Open a store of the last version for its only writer. The caller must hold the folder's lock.
 
-    A file that is no database, or whose schema is hurt, is put aside, and a new one begins.
+    A file that isn't a database, or whose schema is damaged, is set aside, and a new file is created.
 
     Args:
         path: `DIR/store.sqlite`.
@@ -58,8 +58,8 @@ def open_writer(path: Path) -> sqlite3.Connection:
         WAL, or TRUNCATE (always with `synchronous = FULL`) where WAL isn't safe.
 
     Raises:
-        NewerStoreError: A newer program wrote it.
-        StoreError: It can't be opened: no rights, no room, a failing disk.
+        NewerStoreError: A newer program wrote the file.
+        StoreError: The file can't be opened: no permission, no space, a failing disk.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -87,14 +87,14 @@ def open_writer(path: Path) -> sqlite3.Connection:
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """Open a store beside its writer, to read.
+    """Open a store for reading, beside its writer.
 
     Args:
         path: `DIR/store.sqlite`.
 
     Raises:
-        NewerStoreError: A newer program wrote it.
-        StoreError: It isn't there, can't be read, or is of an older version.
+        NewerStoreError: A newer program wrote the file.
+        StoreError: The file doesn't exist, can't be read, or is of an older version.
     """
     try:
         connection = connect(path, "ro")
@@ -109,11 +109,11 @@ def open_reader(path: Path) -> sqlite3.Connection:
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection with what each of ours has.
+    """Connect with the settings that all connections share.
 
     Args:
         path: The file.
-        mode: "ro", "rw" or "rwc", as SQLite's URIs have it.
+        mode: "ro", "rw" or "rwc", as in SQLite's URIs.
     """
     connection = sqlite3.connect(
         f"file:{quote(str(path.absolute()))}?mode={mode}",
@@ -187,7 +187,7 @@ def _create(path: Path) -> None:
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> int:
-    """See that the file is a store of ours, with the tables of its version; the version."""
+    """Check that the file is a store with the tables of its version. Returns the version."""
     found = migrations.read_version(connection)
     migrations.refuse_newer_version(found, path)
     if migrations.read_schema(connection) != migrations.compute_schema(found):
@@ -201,11 +201,11 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def set_journal_mode(connection: sqlite3.Connection, path: Path) -> None:
-    """Write ahead where that is safe, which leaves `synchronous` to the writer; else sync each change.
+    """Set WAL if that is safe, which leaves `synchronous` to the writer; else sync each change.
 
     Args:
-        connection: The one that writes.
-        path: Its file.
+        connection: The writer's connection.
+        path: The store's file.
     """
     network = find_network_file_system(path)
     if not network:
@@ -228,17 +228,17 @@ def set_journal_mode(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def set_aside_database(path: Path, counters_name: str = COUNTERS_FILE) -> str:
-    """Give a store another name, with its journal and marks.
+    """Rename a damaged store, with its journal and transaction counters.
 
     Args:
-        path: Its file, which nobody has open.
-        counters_name: The name of the file of its marks.
+        path: The store's file, which no process has open.
+        counters_name: The name of the file of its transaction counters.
 
     Returns:
         The new name of the file.
 
     Raises:
-        StoreError: It can't be renamed.
+        StoreError: The file can't be renamed.
     """
     stem = f"{path.name}{DAMAGED_SUFFIX}{time.strftime('%Y%m%d-%H%M%S')}"
     target, number = path.with_name(stem), 2
@@ -269,7 +269,7 @@ def _companions(path: Path) -> tuple[Path, Path]:
 
 #: Bytes of the journal from which it is emptied without waiting for a quiet moment.
 LARGE_JOURNAL_BYTES: Final = 64 << 20
-#: Pages that are given back to the file system at one go.
+#: Pages that are returned to the file system in one step.
 _VACUUM_PAGES: Final = 4096
 
 
@@ -277,9 +277,9 @@ class TransactionJournal:
     """Transactions on a store, for one thread at a time.
 
     Args:
-        connection: As `database.open_writer` gives it.
+        connection: The connection of `database.open_writer`.
         path: The store's file.
-        large_bytes: Bytes of the journal from which it is large.
+        large_bytes: Bytes of the journal from which it counts as large.
     """
 
     def __init__(
@@ -315,10 +315,10 @@ class TransactionJournal:
 
     @contextlib.contextmanager
     def transaction(self, *, full: bool) -> Iterator[None]:
-        """All that is written inside, or nothing of it.
+        """A transaction: all writes inside it, or none.
 
         Args:
-            full: Whether it is durable afterwards, with all before it; else it is recorded.
+            full: Whether the transaction, and all before it, is durable afterwards; else it is recorded.
 
         Raises:
             sqlite3.Error: Nothing was written.
@@ -335,26 +335,26 @@ class TransactionJournal:
         self._is_synced = full or not self._is_wal
 
     def sync(self, *, is_forced: bool = False) -> None:
-        """Make durable what was recorded.
+        """Make recorded transactions durable.
 
         Args:
-            is_forced: Even if nothing was.
+            is_forced: Whether to sync even if nothing was recorded.
 
         Raises:
-            sqlite3.Error: It can't be.
+            sqlite3.Error: The sync failed.
         """
         if is_forced or not self._is_synced:
             with self.transaction(full=True):
                 self._connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'syncs'")
 
     def checkpoint(self) -> bool:
-        """Give free pages back, and take the journal into the file: then it has no bytes.
+        """Return free pages, and move the journal into the file, which empties the journal.
 
         Returns:
-            Whether nothing is left to do; False where somebody reads, or more pages are free.
+            Whether nothing is left to do; False if another process reads, or more pages are free.
 
         Raises:
-            sqlite3.Error: It can't be done now.
+            sqlite3.Error: The checkpoint can't be made now.
         """
         # A step of it frees one page, and `execute` takes one step where there are no rows to fetch.
         self._connection.executescript(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})")
@@ -365,7 +365,7 @@ class TransactionJournal:
         return not free
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
     def _truncate(self) -> bool:

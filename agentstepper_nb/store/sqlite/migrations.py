@@ -1,6 +1,6 @@
-"""From the version of a store's file to this program's: numbered SQL files, run one by one, forward.
+"""Migrates a store's file to this program's version, by numbered SQL files, one by one, forward.
 
-The version stands twice in the file's header, as `user_version` and in `application_id`, so that a
+The version is stored twice in the file's header, as `user_version` and in `application_id`, so that a
 damaged byte isn't taken for another version.
 """
 
@@ -23,9 +23,9 @@ _FOLDER: Final = Path(__file__).parent / "migrations"
 #: The last version, which this program reads and writes: the number of its migrations.
 VERSION: Final = len(sorted(_FOLDER.glob("[0-9][0-9][0-9][0-9].sql")))
 
-#: "AS" and the version: what the header's application id says.
+#: The application id in the file's header: "AS" and the version.
 APPLICATION_ID: Final = 0x41530000
-#: What follows a store's name in that of the copy from before a migration.
+#: The suffix of the copy from before a migration.
 COPY_SUFFIX: Final = ".before-"
 
 #: Everything a schema is made of: kind, name, its table, its SQL.
@@ -33,15 +33,15 @@ Schema = tuple[tuple[str, str, str, str | None], ...]
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring a store to the last version; a new file gets all of its tables.
+    """Migrate a store to the last version; a new file gets all tables.
 
     Args:
-        connection: Its only connection that writes, outside of a transaction.
-        path: Its file. Where it holds anything, a copy is left beside it first.
+        connection: The only writing connection, outside of a transaction.
+        path: The store's file. If it has data, a copy is made beside it first.
 
     Raises:
-        NewerStoreError: A newer program wrote it.
-        StoreError: There is no room for the copy.
+        NewerStoreError: A newer program wrote the file.
+        StoreError: There is no space for the copy.
     """
     found = read_version(connection)
     refuse_newer_version(found, path)
@@ -61,7 +61,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All of what is written inside, or nothing of it."""
+    """A transaction: all writes inside it, or none."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -72,14 +72,14 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def read_version(connection: sqlite3.Connection, application: int = APPLICATION_ID) -> int:
-    """The version of a store; 0 of an empty file.
+    """Read the version of a store; 0 for an empty file.
 
     Args:
-        connection: To the file.
-        application: What the application id of its kind of file is, beside the version.
+        connection: A connection to the file.
+        application: The application id of this kind of file, without the version.
 
     Raises:
-        sqlite3.DatabaseError: The header contradicts itself, or it is no store of ours.
+        sqlite3.DatabaseError: The header contradicts itself, or the file isn't such a store.
     """
     ((number,),) = connection.execute("PRAGMA user_version")
     ((found,),) = connection.execute("PRAGMA application_id")
@@ -99,15 +99,15 @@ def write_version(
 
 
 def refuse_newer_version(version: int, path: Path, latest_version: int = VERSION) -> None:
-    """Raise where a store's version is newer than this program's.
+    """Raise an error if a store's version is newer than this program's.
 
     Args:
-        version: The store's.
-        path: Its file.
-        latest_version: This program's.
+        version: The store's version.
+        path: The store's file.
+        latest_version: This program's version.
 
     Raises:
-        NewerStoreError: It is.
+        NewerStoreError: The store is newer.
     """
     if version > latest_version:
         raise NewerStoreError(
@@ -117,10 +117,10 @@ def refuse_newer_version(version: int, path: Path, latest_version: int = VERSION
 
 
 def refuse_older_version(version: int, path: Path) -> None:
-    """Raise where a store's version is older than this program's, and it can't be migrated now.
+    """Raise an error if a store's version is older than this program's, for readers, who can't migrate.
 
     Raises:
-        StoreError: It is.
+        StoreError: The store is older.
     """
     if version < VERSION:
         raise StoreError(
@@ -131,10 +131,10 @@ def refuse_older_version(version: int, path: Path) -> None:
 
 
 def read_statements(number: int, folder: Path = _FOLDER) -> Iterator[str]:
-    """The statements of a folder's migration, one by one: `executescript` would end the transaction.
+    """Read the statements of a folder's migration, as `executescript` would end the transaction.
 
-    They come without comments and line breaks: so the schema, which SQLite keeps as it was written, has
-    room on the file's first page, and is whole wherever the file is cut.
+    Comments and line breaks are removed: SQLite stores the schema's text, which then fits on the file's
+    first page, and is complete wherever the file is cut.
     """
     waiting = ""
     for line in (folder / f"{number:04}.sql").read_text(encoding="utf-8").splitlines():
@@ -145,10 +145,10 @@ def read_statements(number: int, folder: Path = _FOLDER) -> Iterator[str]:
 
 
 def read_schema(connection: sqlite3.Connection) -> Schema:
-    """What a file's schema is; without what SQLite keeps for itself.
+    """Read a file's schema, without SQLite's internal tables.
 
     Raises:
-        sqlite3.DatabaseError: It can't be read.
+        sqlite3.DatabaseError: The schema can't be read.
     """
     try:
         found = connection.execute(
@@ -162,7 +162,7 @@ def read_schema(connection: sqlite3.Connection) -> Schema:
 
 @cache
 def compute_schema(number: int = VERSION, folder: Path = _FOLDER) -> Schema:
-    """What the schema of a version is, by a folder's migrations."""
+    """Compute the schema of a version by a folder's migrations."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         for each in range(1, number + 1):
             for statement in read_statements(each, folder):
@@ -174,15 +174,15 @@ def compute_schema(number: int = VERSION, folder: Path = _FOLDER) -> Schema:
 
 
 def copy_before_migration(connection: sqlite3.Connection, path: Path, number: int) -> Path:
-    """Copy a store as it stands, in the place of any earlier copy: `store.sqlite.before-N`.
+    """Copy a store as `store.sqlite.before-N`, in place of any earlier copy.
 
     Args:
-        connection: To the store, outside of a transaction.
-        path: Its file.
-        number: Its version.
+        connection: A connection to the store, outside of a transaction.
+        path: The store's file.
+        number: The store's version.
 
     Raises:
-        StoreError: It can't be written.
+        StoreError: The copy can't be written.
     """
     target = path.with_name(f"{path.name}{COPY_SUFFIX}{number + 1}")
     try:
@@ -199,11 +199,11 @@ def copy_before_migration(connection: sqlite3.Connection, path: Path, number: in
 
 
 def copy_database(connection: sqlite3.Connection, target: Path) -> None:
-    """Copy a database whole or not at all, for its owner alone.
+    """Copy a database atomically, readable for its owner only.
 
     Raises:
-        OSError: It can't be written.
-        sqlite3.Error: It can't be read.
+        OSError: The copy can't be written.
+        sqlite3.Error: The database can't be read.
     """
     part = target.with_name(target.name + ".part")
     part.unlink(missing_ok=True)

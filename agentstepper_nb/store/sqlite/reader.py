@@ -1,4 +1,4 @@
-"""Runs out of the tables, each row compared with its checksum, and what a Core that starts takes in."""
+"""Reads runs from the tables, checks each row's checksum, and loads a starting Core's records."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ID_OF: Final = "SELECT id FROM runs WHERE n = ?"
 
 
 class RunListing(NamedTuple):
-    """A run as the table of runs has it."""
+    """A row of the table of runs."""
 
     run: Run
     change_count: int = 0  # how many transactions touched it
@@ -48,14 +48,14 @@ class RunListing(NamedTuple):
 
 
 class StoreReader:
-    """Reads a store, beside its writer or without one. Thread-safe: one read at a time.
+    """Reads a store, while a Core writes it or not. Thread-safe: one read at a time.
 
     Args:
         path: `DIR/store.sqlite`.
 
     Raises:
-        NewerStoreError: A newer program wrote it.
-        StoreError: It can't be opened; of all methods: it can't be read.
+        NewerStoreError: A newer program wrote the store.
+        StoreError: The store can't be opened; from all methods: the store can't be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,7 +65,7 @@ class StoreReader:
         self._lock = threading.Lock()
 
     def list_runs(self) -> list[RunListing]:
-        """All runs, oldest first. One whose row is hurt has ended, and its failure says so."""
+        """List all runs, oldest first. A run with a damaged row is listed as ended with that failure."""
         with self._read_transaction():
             return [_decode_listing(row) for row in self._connection.execute(_RUNS)]
 
@@ -74,17 +74,17 @@ class StoreReader:
         return [each.run for each in self.list_runs()]
 
     def history(self, run: str) -> RunHistory:
-        """One run, whole.
+        """Read a whole run.
 
         Raises:
-            DamagedRunError: Some of it is hurt.
+            DamagedRunError: A part of the run is damaged.
             KeyError: There is no such run.
         """
         with self._read_transaction(run):
             return RunRowReader(self._connection, run, is_preloaded=True).history()
 
     def agent_credentials(self, run: str) -> AgentCredentials | None:
-        """What its Core alone knows of a run; None of imported ones and of version 1's.
+        """Read the credentials of a run's agent; None for imported and version 1 runs.
 
         Errors as `history`.
         """
@@ -103,7 +103,7 @@ class StoreReader:
             return RunRowReader(self._connection, run).commit(commit)
 
     def page(self, run: str, first: int, last: int) -> RowPage:
-        """Rows of a run, and what stands at them: see `Store.page`. Errors as `history`."""
+        """Read rows of a run, and their commits: see `Store.page`. Errors as `history`."""
         with self._read_transaction(run):
             return RunPageReader(self._connection, run).page(first, last)
 
@@ -127,20 +127,20 @@ class StoreReader:
             return RunPageReader(self._connection, run).find_seq(message)
 
     def notes(self, run: str) -> tuple[RowNote, ...]:
-        """What is written beside a run's rows. Errors as `history`."""
+        """Read the notes beside a run's rows. Errors as `history`."""
         with self._read_transaction(run):
             return RunRowReader(self._connection, run).notes()
 
     def live_records(self, run: str) -> list[Record]:
-        """Records that lead a debugger to where a live run stands: see `Store.load`.
+        """Read the records that bring a debugger to a live run's state: see `Store.load`.
 
-        What is no longer of any use to a debugger comes without contents. Errors as `history`.
+        Contents that a debugger doesn't need any more are left out. Errors as `history`.
         """
         with self._read_transaction(run):
             return RunRowReader(self._connection, run).records()
 
     def find_model_summary(self, key: str) -> str | None:
-        """What a model once made of the same. One that is hurt is asked for again."""
+        """Find a summary that a model has made for the same key. A damaged one counts as missing."""
         with self._read_transaction():
             for row in self._connection.execute(_SENTENCE, (key,)).fetchall():
                 owner = self._connection.execute(_ID_OF, (row[1],)).fetchone()
@@ -149,28 +149,28 @@ class StoreReader:
             return None
 
     def read_config_rows(self) -> StoredConfigRows:
-        """The breakpoints and prices, without those that are hurt."""
+        """Read the breakpoints, edit rules and prices, without damaged rows."""
         with self._read_transaction():
             return read_config_rows(self._connection)
 
     def list_imported_files(self) -> set[str]:
-        """The names of the files of version 1 that were taken in."""
+        """List the names of the imported files of version 1."""
         with self._read_transaction():
             return {name for (name,) in self._connection.execute("SELECT name FROM files")}
 
     def sizes(self) -> dict[str, int]:
-        """About how many bytes each run has in its rows: less than it takes on disk."""
+        """Estimate the bytes of each run's rows: less than its size on disk."""
         with self._read_transaction():
             return dict(self._connection.execute(_SIZES))
 
     def close(self) -> None:
-        """Let go. Idempotent."""
+        """Close the connection. Idempotent."""
         with self._lock:
             self._connection.close()
 
     @contextlib.contextmanager
     def _read_transaction(self, run: str | None = None) -> Iterator[None]:
-        """One state of the store for all that is read inside, of one run or of all."""
+        """A transaction: one state of the store for all reads inside, of one run or of all."""
         with self._lock:
             try:
                 self._connection.execute("BEGIN")
@@ -188,7 +188,7 @@ class StoreReader:
                     self._connection.execute("ROLLBACK")
 
 
-#: Of each run what its blobs and rows hold: SQLite knows lengths without reading what is long.
+#: The bytes of each run's blobs and rows: SQLite knows lengths without reading long values.
 _SIZES: Final = """
     SELECT runs.id, sum(size) FROM runs JOIN (
         SELECT n AS run, length(header) + 256 AS size FROM runs
@@ -214,7 +214,7 @@ def _decode_listing(row: Sequence[Any]) -> RunListing:
 
 
 def _make_damaged_header(n: int, id: Any, header: Any) -> Run:
-    """A header in place of one that is hurt, with as much of it as can still be read."""
+    """Make a header in place of a damaged one, with the values that can still be read."""
     id = id if isinstance(id, str) and id else f"damaged-{n}"
     failure = Failure(
         type="DamagedRunError", message=str(DamagedRunError(id, "its header is damaged"))
@@ -234,16 +234,16 @@ def _make_damaged_header(n: int, id: Any, header: Any) -> Run:
 
 log = logging.getLogger(__name__)
 
-#: Where the `.run` files lie, below the store's folder, that Cores kept before there was a store.
+#: The subfolder of `.run` files, which Cores wrote before there was a store.
 RUN_FILES_FOLDER: Final = "logs"
 
 
 def read_restart_records(reader: StoreReader, listed: Sequence[RunListing]) -> Iterator[Record]:
-    """What `Store.load` gives. A live run that is hurt is given as one that ended.
+    """Read the records of `Store.load`. A damaged live run is loaded as an ended one.
 
     Args:
-        reader: Of the store.
-        listed: Its runs, oldest first.
+        reader: The store's reader.
+        listed: The store's runs, oldest first.
     """
     config_rows = reader.read_config_rows()
     if config_rows.damaged:
@@ -276,7 +276,7 @@ def _end_run(run: Run, failure: Failure) -> Run:
 
 
 def _order_by_activity(live: list[RunListing]) -> Iterator[Record]:
-    """What makes the run that halted or started last the last one, where that isn't the newest."""
+    """Make the records that restore the order of live runs by their last halt or start, if needed."""
     order = sorted(live, key=lambda each: each.active or 0)
     if order == live:
         return
@@ -294,14 +294,14 @@ def _order_by_activity(live: list[RunListing]) -> Iterator[Record]:
 def find_unimported_files(
     folder: Path, imported: Container[str], runs: Container[str]
 ) -> Iterator[tuple[str, RunHistory]]:
-    """Give the runs of `.run` files that weren't taken in yet, oldest first, each with its file's name.
+    """Read the runs of `.run` files that aren't imported yet, oldest first, each with its file's name.
 
-    Files that can't be read are logged and left alone; they are tried again at the next start.
+    Files that can't be read are logged and left unchanged; they are tried again at the next start.
 
     Args:
         folder: The store's folder.
-        imported: The names of files that were (the table `files`).
-        runs: The ids of the store's runs: a copy of a file is a run of its own.
+        imported: The names of imported files (the table `files`).
+        runs: The ids of the store's runs: a copy of a file is imported as a new run.
     """
     found: list[tuple[str, RunHistory]] = []
     ids: set[str] = set()
@@ -322,11 +322,11 @@ def find_unimported_files(
 
 
 def delete_run_file(folder: Path, name: str) -> None:
-    """Delete a file whose run was deleted, with the text beside it: nothing of it is to be left.
+    """Delete the file of a deleted run, and the text file beside it, so that nothing of the run is left.
 
     Args:
         folder: The store's folder.
-        name: The file's name, as `find_unimported_files` gave it.
+        name: The file's name, from `find_unimported_files`.
     """
     path = folder / RUN_FILES_FOLDER / name
     for each in (path, path.with_suffix(".log")):

@@ -1,4 +1,4 @@
-"""Records into tables: what each of them changes, for the thread that writes."""
+"""Writes records into tables: the changes of each record, for the writing thread."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _BY_KEY: Final = {
 }
 _RUN: Final = make_select("runs", "id = ?")
 _FILES: Final = "SELECT name FROM files WHERE run = ?"
-#: What a model puts into a sentence.
+#: The tables whose summaries a model makes, which are stored separately.
 _SUMMARIZED_TABLES: Final[dict[str, BodyCodec[Any]]] = {
     "breakpoints": HALT_POINT,
     "commits": COMMIT,
@@ -85,12 +85,12 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True)
 class TransactionChanges:
-    """What a transaction changed.
+    """The changes of a transaction.
 
     Args:
-        changes: Each run that it touched, with the number of transactions that have.
-        deleted: The runs that it deleted.
-        files: The files of version 1 that they came from.
+        changes: Each touched run, with the number of its transactions.
+        deleted: The deleted runs.
+        files: The files of version 1 that deleted runs were imported from.
     """
 
     changes: dict[str, int]
@@ -99,10 +99,10 @@ class TransactionChanges:
 
 
 class RecordWriter:
-    """The tables, for the one that writes.
+    """Changes the tables, for the only writer.
 
     Args:
-        connection: Inside a transaction whenever something is kept.
+        connection: The writer's connection, inside a transaction whenever a record is written.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -120,7 +120,7 @@ class RecordWriter:
         """Change the tables by one record.
 
         Raises:
-            LookupError: It is about something that isn't there.
+            LookupError: The record concerns something that doesn't exist.
             sqlite3.Error: SQLite refuses.
         """
         RECORD_HANDLERS[type(record)](self, record)
@@ -141,7 +141,7 @@ class RecordWriter:
         return touched
 
     def roll_back(self) -> None:
-        """Forget what was kept since `finish`: the transaction is taken back."""
+        """Forget the records since `finish`: the transaction is rolled back."""
         self._last.clear()
         self._runs.clear()
         self._contents.clear_cache()
@@ -313,7 +313,7 @@ class RecordWriter:
         store_config_row(self._connection, record, partial(self._next_number, "rules"))
 
     def _ignore(self, record: EndedRunLoaded) -> None:
-        """Only `load` gives these."""
+        """Do nothing: only `load` makes these records."""
 
     # ---- rows ---------------------------------------------------------------------------------------
 
@@ -340,7 +340,7 @@ class RecordWriter:
         *columns: Value,
         place: Sequence[Value] | None = None,
     ) -> None:
-        """Put a whole row; a row that is there keeps its place."""
+        """Write a whole row; an existing row keeps its place."""
         if place is None:
             place = (None,) * len(POSITION_COLUMNS.get(table, ()))
         self._execute(_PUT[table], (*add_checksum(table, run.id, n, run.n, key, *columns), *place))
@@ -362,7 +362,7 @@ class RecordWriter:
         return last + 1
 
 
-#: What changes the tables by a record, by its type: each type of `Record` has one.
+#: The method that writes a record, by the record's type: each type of `Record` has one.
 RECORD_HANDLERS: Final[dict[type[Record], Callable[[RecordWriter, Any], None]]] = {
     RunStarted: RecordWriter._start,
     EndedRunLoaded: RecordWriter._ignore,

@@ -25,9 +25,9 @@ from ...protocol.records import (
     Record,
 )
 
-#: What a column of SQLite's may hold.
+#: The types of a column's value.
 Value = int | float | str | bytes | None
-#: What stands for a text in a row: nothing, the text itself in UTF-8, or its chain's last node.
+#: The stored form of a text: nothing, the text itself in UTF-8, or the last node of its chain.
 Content = int | bytes | None
 
 #: Each table's columns in the order of its definition.
@@ -46,8 +46,8 @@ COLUMNS: Final = {
     "sentences": ("n", "run", "key", "text", "checksum"),
     "rules": ("n", "kind", "id", "body", "checksum"),
 }
-#: Columns beside these that repeat what the body says, for indexes (migrations/0003.sql). They aren't
-#: under the checksum, and never change.
+#: Columns besides these that repeat values of the body, for indexes (migrations/0003.sql). They aren't
+#: covered by the checksum, and never change.
 POSITION_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "events": ("seq",),
     "breakpoints": ("seq",),
@@ -55,14 +55,14 @@ POSITION_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
 }
 #: The tables whose rows belong to a run.
 RUN_TABLES: Final = tuple(table for table, columns in COLUMNS.items() if "run" in columns)
-#: How many rows a run has in these stands in its own.
+#: The tables whose rows are counted in their run's row.
 COUNTED_TABLES: Final = ("events", "breakpoints", "commits", "notes")
 
 _pack = msgspec.msgpack.Encoder().encode
 
 
 def decode_text(column: bytes) -> str:
-    """A text column for `sqlite3`: a hurt one reads as something that its checksum denies."""
+    """Decode a text column for `sqlite3`; a damaged one becomes a text that its checksum rejects."""
     return column.decode(errors="replace")
 
 
@@ -72,9 +72,9 @@ def make_select(table: str, where: str) -> str:
 
 
 def make_replace(table: str) -> str:
-    """The statement that puts a whole row into a table, in place of the one that has its number.
+    """Make the statement that writes a whole row, in place of the row with its number.
 
-    Its place (`POSITION_COLUMNS`) follows the columns, and is that of the row that was there before.
+    The place (`POSITION_COLUMNS`) follows the columns, and is that of the replaced row.
     """
     columns = (*COLUMNS[table], *POSITION_COLUMNS.get(table, ()))
     # Not REPLACE, which would take away a row that has the same id.
@@ -86,12 +86,12 @@ def make_replace(table: str) -> str:
 
 
 def compute_checksum(table: str, run: str, columns: Sequence[Value]) -> bytes:
-    """What stands in a row's last column.
+    """Compute a row's checksum, its last column.
 
     Args:
         table: The row's table.
-        run: The id of its run.
-        columns: All its other columns in their order; of a node, the hash of its blob as well.
+        run: The id of the row's run.
+        columns: All other columns in their order; for a node, the hash of its blob as well.
     """
     return blake2b(_pack([table, run, *columns]), digest_size=8).digest()
 
@@ -106,9 +106,9 @@ def is_intact(table: str, run: str, row: Sequence[Value], *more: Value) -> bool:
 
     Args:
         table: The row's table.
-        run: The id of its run.
+        run: The id of the row's run.
         row: All columns, the checksum last.
-        more: What else goes into the checksum: the hash of a node's blob.
+        more: Further values under the checksum: the hash of a node's blob.
     """
     try:
         return row[-1] == compute_checksum(table, run, (*row[:-1], *more))
@@ -120,11 +120,11 @@ T = TypeVar("T", bound=Struct)
 
 
 class BodyCodec(Generic[T]):
-    """The JSON of a value without the members that have columns of their own.
+    """Encodes a value as JSON without the fields that have columns of their own.
 
     Args:
         struct_type: The value's type.
-        column_names: Names of the members that are kept elsewhere.
+        column_names: The names of the fields in columns.
     """
 
     def __init__(self, struct_type: type[T], *column_names: str) -> None:
@@ -151,7 +151,7 @@ class BodyCodec(Generic[T]):
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(body)
 
     def encode(self, value: T) -> bytes:
-        """The JSON of what isn't kept elsewhere; members at their default are left out."""
+        """Encode the fields without columns; fields at their default are left out."""
         return self._encoder.encode(self._body(*self._members(value)))
 
     def replace_fields(self, body: Value, /, **members: object) -> bytes:
@@ -160,14 +160,14 @@ class BodyCodec(Generic[T]):
         return self._encoder.encode(structs.replace(small, **members))
 
     def decode(self, body: Value, /, **apart: object) -> T:
-        """The value again.
+        """Decode a value.
 
         Args:
-            body: What `encode` gave.
-            apart: The members that were kept elsewhere.
+            body: The result of `encode`.
+            apart: The fields in columns.
 
         Raises:
-            msgspec.DecodeError: It isn't what `encode` gave.
+            msgspec.DecodeError: The body isn't a result of `encode`.
         """
         try:
             found = self._decoder.decode(cast(bytes, body))
@@ -228,7 +228,7 @@ _FIND_CONFIG_ROW: Final = "SELECT n FROM rules WHERE kind = ? AND id = ?"
 _DELETE_CONFIG_ROW: Final = "DELETE FROM rules WHERE kind = ? AND id = ?"
 
 _BREAKPOINT, _EDIT_RULE, _PRICES = "stop", "edit_rule", "prices"
-#: Records of what people set for all runs.
+#: The records of rules and prices, which people set for all runs.
 ConfigRecord = BreakpointSaved | BreakpointDeleted | EditRuleSaved | EditRuleDeleted | PricesSet
 
 _encode = msgspec.json.Encoder().encode
@@ -238,11 +238,11 @@ _prices: Final = msgspec.json.Decoder(tuple[Price, ...])
 
 
 class StoredConfigRows(NamedTuple):
-    """The breakpoints, edit rules and prices that a store has.
+    """The stored breakpoints, edit rules and prices.
 
     Args:
-        records: What leads to them, in the order in which they were made.
-        damaged: How many rows can't be read.
+        records: The records that set them, in the order of their creation.
+        damaged: The number of unreadable rows.
     """
 
     records: tuple[Record, ...] = ()
@@ -250,7 +250,7 @@ class StoredConfigRows(NamedTuple):
 
 
 def read_config_rows(connection: sqlite3.Connection) -> StoredConfigRows:
-    """The breakpoints and prices as they stand, without those that are hurt."""
+    """Read the breakpoints, edit rules and prices, without damaged rows."""
     try:
         return decode_config_rows(connection.execute(_CONFIG_ROWS).fetchall())
     except sqlite3.DatabaseError:
@@ -272,9 +272,9 @@ def store_config_row(
     """Change the table by one record, inside a transaction.
 
     Args:
-        connection: To the store.
+        connection: A connection to the store.
         record: The record.
-        number: Gives a new row's number.
+        number: Returns a new row's number.
     """
     match record:
         case BreakpointSaved(breakpoint=breakpoint):
@@ -298,7 +298,7 @@ def _put_config_row(
 
 
 def _decode_config_row(row: Sequence[Any]) -> Record | None:
-    """What a row says; None where it is hurt."""
+    """Decode a row; None if it is damaged."""
     if not is_intact("rules", "", row):
         return None
     _, kind, _, body, _ = row

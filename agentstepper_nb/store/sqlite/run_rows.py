@@ -1,4 +1,4 @@
-"""One run out of the tables, each row compared with its checksum."""
+"""Reads one run from the tables, and checks each row's checksum."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _AT_ROWS: Final = "run = ? AND seq BETWEEN ? AND ?"
 _OF_EVENTS: Final = "run = ? AND event IN (SELECT value FROM json_each(?))"
 _BEFORE: Final = "run = ? AND n < ? ORDER BY n DESC LIMIT ?"
 _LAST: Final = "SELECT max(seq) FROM {} WHERE run = ? AND seq > 0"
-#: What a person calls the rows of a table.
+#: The names of tables' rows in messages for a person.
 _ROWS_OF: Final = {"breakpoints": "halt points"}
 #: Above every number of a row.
 _END: Final = 2**63 - 1
@@ -66,13 +66,13 @@ class RunRowReader:
     """One run's rows, inside one transaction. Every method may raise `DamagedRunError`.
 
     Args:
-        connection: Inside a transaction.
+        connection: A connection inside a transaction.
         run: The run's id.
-        is_preloaded: Whether all of its contents will be asked for.
+        is_preloaded: Whether all of the run's contents are needed.
 
     Raises:
         KeyError: There is no such run.
-        DamagedRunError: Its header is hurt.
+        DamagedRunError: The run's header is damaged.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class RunRowReader:
 
     @property
     def agent_credentials(self) -> AgentCredentials | None:
-        """The secret by which the run's agent is recognized."""
+        """The credentials by which the run's agent is recognized."""
         return None if self._row.proof is None else self._decoded(PROOF.decode, self._row.proof)
 
     def history(self) -> RunHistory:
@@ -120,11 +120,11 @@ class RunRowReader:
         )
 
     def notes(self) -> tuple[RowNote, ...]:
-        """What is written beside its rows."""
+        """Read the notes beside the run's rows."""
         return tuple(self._all("notes", self._note))
 
     def records(self) -> list[Record]:
-        """What leads a debugger to where it stands: see `Reader.live_records`."""
+        """Read the records that bring a debugger to the run's state: see `StoreReader.live_records`."""
         events = [self._event(row, is_bare=True) for row in self._rows("events")]
         points = [self._halt_point(row, is_bare=True) for row in self._rows("breakpoints")]
         commits = list(self._bare_commits())
@@ -140,7 +140,7 @@ class RunRowReader:
         ]
 
     def _bare_commits(self) -> Iterator[Commit]:
-        """Its commits without their files, but the first that has any: commits count from that one."""
+        """Read commits without files, except the first with files, from which commits are counted."""
         has_changed = False
         for row in self._rows("commits"):
             first = bool(row[4]) and not has_changed
@@ -148,17 +148,17 @@ class RunRowReader:
             yield self._commit(row, self._changes_of(row[0], is_bare=True) if first else None)
 
     def halt_point(self, id: str) -> HaltPoint | None:
-        """One of its halt points."""
+        """Read one of the run's halt points."""
         row = self._find_row("breakpoints", id)
         return None if row is None else self._halt_point(row)
 
     def event(self, id: str) -> Event | None:
-        """One of its events."""
+        """Read one of the run's events."""
         row = self._find_row("events", id)
         return None if row is None else self._event(row)
 
     def commit(self, id: str) -> Commit | None:
-        """One of its commits, with contents."""
+        """Read one of the run's commits, with contents."""
         row = self._find_row("commits", id)
         return None if row is None else self._commit(row, self._changes_of(row[0]))
 
@@ -176,7 +176,7 @@ class RunRowReader:
         return rows
 
     def _rows(self, table: str) -> list[Sequence[Any]]:
-        """All of the run's rows in a table, as many as were counted, in their order."""
+        """Read all rows of the run in a table, in order, and check their number."""
         rows = self._execute(make_select(table, "run = ?"), (self._row.n,)).fetchall()
         if table in COUNTED_TABLES and len(rows) != getattr(self._row, table):
             raise self._make_damage_error(
@@ -236,7 +236,7 @@ class RunRowReader:
         return msgspec.structs.replace(point, data=data or "", edit=edit)
 
     def _commit(self, row: Sequence[Any], changes: Sequence[FileChange] | None) -> Commit:
-        """A commit; without its files where `changes` is None."""
+        """Decode a commit; without its files if `changes` is None."""
         _, _, id, body, files, _ = row
         if changes is not None and len(changes) != files:
             raise self._make_damage_error(
@@ -269,9 +269,9 @@ class RunRowReader:
 
 
 class RunPageReader(RunRowReader):
-    """A run of which some rows or commits are read, found by their place, without the others.
+    """Reads some rows or commits of a run, found by their place, without the others.
 
-    Inside one transaction. Errors as `RunRowReader`.
+    Used inside one transaction. Errors as `RunRowReader`.
     """
 
     def __init__(self, connection: sqlite3.Connection, run: str) -> None:
@@ -328,7 +328,7 @@ class RunPageReader(RunRowReader):
         return self._decoded(HALT_POINT.decode, body, id=id, run=self._id, data="", edit=edit)
 
     def _check_whole(self, rows: Sequence[HaltPoint | Event], first: int, last: int) -> None:
-        """See that no row is missing: they are numbered without gaps."""
+        """Check that no row is missing: they are numbered without gaps."""
         end = max(
             self._header().rows, self._find_last_seq("breakpoints"), self._find_last_seq("events")
         )

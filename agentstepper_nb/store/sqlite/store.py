@@ -54,18 +54,18 @@ def open_store(
     program: str = "agentstepper",
     lock: FolderLock | None = None,
 ) -> SqliteStore:
-    """Open the store of a folder, as its one owner.
+    """Open the store of a folder, as its only owner.
 
     Args:
-        folder: Made where it is missing.
-        durability: When what is kept outlives what.
-        program: What this process is, for whoever comes second: "agentstepper serve".
-        lock: The folder's, where it is held already; the store lets it go.
+        folder: The folder; created if it doesn't exist.
+        durability: When recorded data is safe on disk.
+        program: This program's name, for other processes: "agentstepper serve".
+        lock: The folder's lock, if the caller holds it already; the store releases it.
 
     Raises:
-        StoreLockedError: Another process has it.
-        NewerStoreError: A newer program wrote it.
-        StoreError: It can't be used.
+        StoreLockedError: Another process holds the lock.
+        NewerStoreError: A newer program wrote the store.
+        StoreError: The store can't be used.
     """
     lock = lock or lock_folder(folder, program)
     try:
@@ -76,17 +76,17 @@ def open_store(
 
 
 class SqliteStore:
-    """Keeps runs in `FOLDER/store.sqlite`. See `Store`, and docs/design/0008-store.md.
+    """Stores runs in `FOLDER/store.sqlite`. See `Store`, and docs/design/0008-store.md.
 
     Args:
-        folder: The folder, of which this process is the one owner.
-        durability: When what is kept outlives what.
-        lock: The folder's, to be let go at the end.
-        limits: When its writer does what nobody waits for.
+        folder: The folder, whose only owner is this process.
+        durability: When recorded data is safe on disk.
+        lock: The folder's lock, released at the end.
+        limits: When the writer does background work.
 
     Raises:
-        NewerStoreError: A newer program wrote it.
-        StoreError: It can't be used.
+        NewerStoreError: A newer program wrote the store.
+        StoreError: The store can't be used.
     """
 
     def __init__(
@@ -139,13 +139,13 @@ class SqliteStore:
     # ---- a start ------------------------------------------------------------------------------------
 
     def load(self) -> Iterator[Record]:
-        """What a Core that starts replays. A live run that is hurt is given as one that ended."""
+        """The records that a starting Core replays. A damaged live run is loaded as an ended one."""
         listed = self._row_reader.reader.list_runs()
         yield from read_restart_records(self._row_reader.reader, listed)
         yield from self._import_files({each.run.id for each in listed})
 
     def _import_files(self, runs: set[str]) -> Iterator[Record]:
-        """Take in what a Core of version 1 kept here."""
+        """Import the files of a version 1 Core in this folder."""
         for name, history in find_unimported_files(
             self._folder, self._row_reader.reader.list_imported_files(), runs
         ):
@@ -163,7 +163,7 @@ class SqliteStore:
         durable: bool = False,
         on_synced: Callable[[], None] | None = None,
     ) -> None:
-        """Keep records, all of them or none. See `Store.append`."""
+        """Store records, all of them or none. See `Store.append`."""
         self._loop = asyncio.get_running_loop()
         if self._is_closed:
             log.warning("%d records came after the end of the store", len(records))
@@ -176,7 +176,7 @@ class SqliteStore:
         self._writer.put(AppendRequest(tuple(records), call, durable=durable, on_synced=on_synced))
 
     def call_when_recorded(self, on_recorded: Callable[[], None]) -> None:
-        """Call back after what was appended before. See `Store.call_when_recorded`."""
+        """Call back after all earlier `append` calls. See `Store.call_when_recorded`."""
         self._loop = asyncio.get_running_loop()
         if self._durability is Durability.RELAXED:
             on_recorded()
@@ -189,7 +189,7 @@ class SqliteStore:
         return self._writer.is_write_blocked
 
     def close(self) -> None:
-        """Write and sync what is still to be written and let go. Blocks; idempotent."""
+        """Write and sync the waiting records, and close the store. Blocks; idempotent."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -201,7 +201,7 @@ class SqliteStore:
     # ---- reading ------------------------------------------------------------------------------------
 
     async def history(self, run: str) -> RunHistory:
-        """One run, whole. Raises `DamagedRunError`, or `KeyError` where there is none."""
+        """Read a whole run. Raises `DamagedRunError`, or `KeyError` if there is no such run."""
         return await self._read(self._history_reader, lambda reader: reader.history(run))
 
     async def message(self, run: str, message: str) -> HaltPoint | Event | None:
@@ -234,33 +234,33 @@ class SqliteStore:
         return await self._read(self._row_reader, lambda reader: reader.commits(run, before, limit))
 
     async def notes(self, run: str) -> tuple[RowNote, ...]:
-        """What is written beside a run's rows. Errors as `history`."""
+        """Read the notes beside a run's rows. Errors as `history`."""
         return await self._read(self._row_reader, lambda reader: reader.notes(run))
 
     async def agent_credentials(self, run: str) -> AgentCredentials | None:
-        """What its Core alone knows of a run. See `Store.agent_credentials`."""
+        """Read the credentials of a run's agent. See `Store.agent_credentials`."""
         return await self._read(self._row_reader, lambda reader: reader.agent_credentials(run))
 
     async def find_model_summary(self, key: str) -> str | None:
-        """What a model once made of the same."""
+        """Find a summary that a model has made for the same key."""
         return await self._read(self._row_reader, lambda reader: reader.find_model_summary(key))
 
     async def search(self, query: str, run: str | None = None, limit: int = 100) -> list[SearchHit]:
-        """Where words stand, newest first. See `Store.search`."""
+        """Find text, newest first. See `Store.search`."""
         await self._wait_for_commit()
         return await self._search.search(query, run, limit)
 
     async def info(self) -> StoreInfo:
-        """How and where it keeps runs, with its size."""
+        """Report the store's kind, location and size."""
         size = await asyncio.to_thread(_size, self._folder)
         return replace(self._info(), size=size)
 
     async def find_expired(self, before: float | None, max_bytes: int | None) -> list[str]:
-        """The runs that are to go: of those that ended and have no tag, the oldest.
+        """Find the runs to delete: of the ended runs without a tag, the oldest.
 
         Args:
-            before: POSIX seconds: those that ended earlier go. None: age is no reason.
-            max_bytes: Bytes: as many go as is needed for the folder to get below. None: size is none.
+            before: POSIX seconds: runs that ended earlier are deleted. None: no limit of age.
+            max_bytes: Bytes: runs are deleted until the folder is smaller. None: no limit of size.
         """
         headers = await self._read(self._history_reader, StoreReader.list_headers)
         shares_bytes, excess_bytes = {}, 0.0
@@ -277,7 +277,7 @@ class SqliteStore:
         return expired_ids
 
     async def _compute_shares_bytes(self) -> dict[str, float]:
-        """What each run takes of the folder, its part of the indexes and of the search included."""
+        """Estimate each run's bytes in the folder, with its share of all indexes."""
         sizes = await self._read(self._history_reader, StoreReader.sizes)
         total = await asyncio.to_thread(_size, self._folder)
         each = total / max(1, sum(sizes.values()))

@@ -1,14 +1,14 @@
-"""What the journal ought to hold, kept beside it: a cut or hurt journal loses its end without a word.
+"""Counts transactions beside the journal, to detect a damaged journal, which SQLite doesn't report.
 
-SQLite reads a write-ahead log up to the first frame that doesn't agree, and takes the rest for never
-written. So each commit is counted a second time, in `DIR/marks`: a slot for each run that was touched
-since the journal was last emptied, with the number of transactions that touched it. A run that comes
-back with a smaller number has lost some. Nothing is synced here: after a power cut the file may be
-older than the journal, which means nothing, or newer, which is the truth.
+SQLite reads a write-ahead log up to the first invalid frame, and ignores the rest. So each commit is
+counted a second time, in `DIR/marks`: a slot for each run touched since the journal was last emptied,
+with the number of transactions that touched the run. A run that is read with a smaller number has lost
+some. The file isn't synced: after a power cut it may be older than the journal, which means nothing,
+or newer, which is right.
 
-What is missing when a Core starts is logged, and stays in table `meta` until `agentstepper doctor
---repair` has seen to it, since the marks begin anew then. A run that lives gets it as its failure as
-well, which its end is going to tell.
+Missing transactions at a Core's start are logged, and stored in table `meta` until `agentstepper doctor
+--repair` has handled them, since the counters begin anew then. A live run also gets the loss as its
+failure, which its ending will report.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ from .record_writer import RecordWriter
 
 log = logging.getLogger(__name__)
 
-#: Which run, how many transactions, and a checksum over these and the place.
+#: A slot: the run, its number of transactions, and a checksum over both and the slot's position.
 _SLOT: Final = struct.Struct("<17sQ11xI")
 _CHECKSUMMED_BYTES: Final = _SLOT.size - 4
 #: In place of the number, where the run was deleted.
 _DELETED: Final = 2**64 - 1
-#: What stands before a run's id in the names of table `meta`.
+#: The prefix of a run's id in the names of table `meta`.
 _LOSS_PREFIX: Final = "lost:"
-#: The number of changes of a run whose header is hurt: its own isn't known.
+#: The change count of a run whose header, with its own count, is damaged.
 _UNKNOWN_CHANGES: Final = 2**63
 
 
 @dataclass(frozen=True)
 class MissingTransactions:
-    """What the marks know and the store doesn't.
+    """Transactions that the counters have and the store lacks.
 
     Args:
-        run: The run, as far as it can be told from its mark.
-        transactions: How many of them are lost; 0 where it was deleted, and is back.
-        is_run_known: Whether the store knows it at all.
+        run: The run, as far as its slot identifies it.
+        transactions: The number of lost transactions; 0 if the run was deleted, and is back.
+        is_run_known: Whether the store has the run.
     """
 
     run: str
@@ -72,11 +72,11 @@ class MissingTransactions:
 
 @dataclass(frozen=True)
 class CountersReport:
-    """What comparing the marks with the store gives.
+    """The comparison of the counters with the store.
 
     Args:
-        missing: What is lost.
-        damaged: Slots that can't be read: of as many runs nobody can say whether something is lost.
+        missing: The lost transactions.
+        damaged: The number of unreadable slots: the losses of as many runs are unknown.
     """
 
     missing: tuple[MissingTransactions, ...] = ()
@@ -117,7 +117,7 @@ class TransactionCounters:
                 os.ftruncate(self._file, 0)
 
     def close(self) -> None:
-        """Let go of the file. Idempotent."""
+        """Close the file. Idempotent."""
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)
@@ -134,11 +134,11 @@ class TransactionCounters:
 
 
 def compare_counters(path: Path, changes: Mapping[str, int]) -> CountersReport:
-    """Say what the marks know and the store doesn't; call it before anything is written.
+    """Find the transactions that the counters have and the store lacks; call it before any write.
 
     Args:
-        path: `DIR/marks`; it may be missing.
-        changes: Each run of the store with the number of transactions that touched it.
+        path: `DIR/marks`; it may not exist.
+        changes: Each run of the store with the number of its transactions.
     """
     try:
         marks, damaged_items = _parse(path.read_bytes())
@@ -182,7 +182,7 @@ def _pack(at: int, key: bytes, number: int) -> bytes:
 
 
 def _key(run: str) -> bytes:
-    """A run's id in 17 bytes: as it is where it is a UUID or short, else a digest of it."""
+    """Encode a run's id in 17 bytes: a UUID or a short id as it is, another one as a digest."""
     with contextlib.suppress(ValueError):
         if str(found := UUID(run)) == run:
             return b"u" + found.bytes
@@ -193,7 +193,7 @@ def _key(run: str) -> bytes:
 
 
 def _name(key: bytes) -> str:
-    """A run's id again; where there is only a digest of it, that it is unknown."""
+    """Decode a run's id; a digest means that the id is unknown."""
     if key[:1] == b"u":
         return str(UUID(bytes=key[1:]))
     if key[:1] == b"s":
@@ -207,11 +207,11 @@ def _name(key: bytes) -> str:
 def record_missing(
     connection: sqlite3.Connection, marks: Path, listed: Sequence[RunListing]
 ) -> bool:
-    """Compare the runs with their marks, and write down what is missing.
+    """Compare the runs with their counters, and record what is missing.
 
     Args:
         connection: The store's writer, outside of a transaction.
-        marks: The file of marks.
+        marks: The file of counters.
         listed: All runs.
 
     Returns:
@@ -239,7 +239,7 @@ def record_missing(
 
 
 def record_losses(connection: sqlite3.Connection, lost: Iterable[MissingTransactions]) -> None:
-    """Write down what is lost, beside what was lost before."""
+    """Record losses, besides those recorded before."""
     with transaction(connection):
         connection.executemany(
             "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)",
@@ -248,7 +248,7 @@ def record_losses(connection: sqlite3.Connection, lost: Iterable[MissingTransact
 
 
 def read_losses(connection: sqlite3.Connection) -> dict[str, str]:
-    """What is written down: the runs, each with what it lost in words."""
+    """Read the recorded losses: the runs, each with its loss in words."""
     found = connection.execute(
         "SELECT substr(name, ?), value FROM meta WHERE name GLOB ?",
         (len(_LOSS_PREFIX) + 1, f"{_LOSS_PREFIX}*"),
@@ -257,7 +257,7 @@ def read_losses(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def delete_losses(connection: sqlite3.Connection) -> None:
-    """Strike out what is written down: it was seen to."""
+    """Delete the recorded losses after their repair."""
     with transaction(connection):
         connection.execute("DELETE FROM meta WHERE name GLOB ?", (f"{_LOSS_PREFIX}*",))
 

@@ -1,7 +1,7 @@
-"""The thread that writes: whatever waits goes into one transaction.
+"""The writing thread: all waiting records are written in one transaction.
 
-Nobody is told that something is kept before it is. What can't be written, because the disk is full or
-fails, is tried again each second; meanwhile it waits, in its order, with all that comes after it.
+Callbacks are called only after their records are written. Records that can't be written, because the
+disk is full or fails, are tried again each second; until then they wait in order, with all later ones.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .record_writer import RecordWriter, TransactionChanges
 
 log = logging.getLogger(__name__)
 
-#: What is rarely the last for long.
+#: Records that another record usually follows at once.
 _FOLLOWED_RECORDS: Final = (EventSaved, MessagesReceived)
 
-#: What SQLite says where a disk is full, fails, or isn't ours for the moment.
+#: SQLite's codes if a disk is full or fails, or the file is locked at present.
 _TRANSIENT_CODES: Final = frozenset(
     (
         sqlite3.SQLITE_FULL,
@@ -46,16 +46,16 @@ Callback = Callable[[], None]
 
 @dataclass(frozen=True)
 class WriterLimits:
-    """When a writer does what nobody waits for.
+    """The delays of a writer's background work.
 
     Args:
-        batch_window_s: Seconds that an event waits for its halt point, which mostly comes at once: then
-            they share a transaction, and the agent waits for one instead of two.
-        sync_delay_s: Seconds until what is recorded is durable, at most.
+        batch_window_s: Seconds that an event waits for its halt point, which usually follows at once:
+            then both share a transaction, and the agent waits for one instead of two.
+        sync_delay_s: The most seconds until recorded data is durable.
         idle_s: Seconds after the last transaction, or after a run was deleted, until the journal is
             emptied.
         large_journal_bytes: Bytes of the journal from which it is emptied without waiting for that.
-        retry_s: Seconds until what couldn't be written is tried again.
+        retry_s: Seconds until a failed write is tried again.
     """
 
     batch_window_s: float = 0.002
@@ -70,16 +70,16 @@ DEFAULT_WRITER_LIMITS: Final = WriterLimits()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AppendRequest:
-    """Records to keep, all of them or none.
+    """Records to write, all of them or none.
 
     Args:
-        records: The records; none where somebody only waits for those before.
-        on_recorded: Called once they are recorded.
-        durable: Whether `on_recorded` waits until they are durable.
+        records: The records; none if the caller only waits for earlier records.
+        on_recorded: Called once the records are recorded.
+        durable: Whether `on_recorded` is called only when they are durable.
         on_synced: Called once they are durable.
-        has_waiting_reader: Somebody waits to read: `on_recorded` is called even where nothing can
+        has_waiting_reader: Whether a reader waits: then `on_recorded` is called even if nothing can
             be written now.
-        file: The name of the file of version 1 that they come from, and the run it became.
+        imported_file: The name of the file of version 1 that they come from, and its run's id.
     """
 
     records: Sequence[Record] = ()
@@ -91,12 +91,12 @@ class AppendRequest:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether anybody is told once it is recorded."""
+        """Whether any caller waits for the recording."""
         return self.on_recorded is not None or self.durable or not self.records
 
     @property
     def is_urgent(self) -> bool:
-        """Whether an agent, a person or one who reads may stand still until then."""
+        """Whether an agent, a person or a reader may be blocked until the recording."""
         followed = self.records and all(
             isinstance(each, _FOLLOWED_RECORDS) for each in self.records
         )
@@ -105,14 +105,14 @@ class AppendRequest:
 
 @dataclass(frozen=True)
 class WriterCallbacks:
-    """Whom a writer tells. All are called on its thread.
+    """The callbacks of a writer. All are called on its thread.
 
     Args:
-        tell: Gets what is to be called back, in order.
-        kept: Gets the records of a transaction, and what it changed.
-        emptied: Called when all is in the store's file and synced, and the journal is empty.
-        trouble: Gets why nothing, or not everything, can be kept; None when it is over.
-        ending: Called when all is written and nothing will come: who reads the store lets it go.
+        run_callbacks: Called with the callbacks to call, in order.
+        on_transaction: Called with the records of a transaction, and its changes.
+        on_checkpoint: Called when all data is in the store's file and synced, and the journal is empty.
+        on_write_trouble: Called with the reason why records can't be written; with None when they can.
+        on_close: Called when all is written and nothing follows: readers must close the store.
     """
 
     run_callbacks: Callable[[list[Callback]], None]
@@ -123,14 +123,14 @@ class WriterCallbacks:
 
 
 class StoreWriter:
-    """Writes to a store, and is the only one who does.
+    """The only writer of a store.
 
     Args:
-        connection: As `database.open_writer` gives it; the writer closes it.
+        connection: The connection of `database.open_writer`; the writer closes it.
         path: The store's file.
-        durability: When who is told.
-        callbacks: Whom it tells.
-        limits: When it does what nobody waits for.
+        durability: When callbacks are called.
+        callbacks: The writer's callbacks.
+        limits: The delays of background work.
     """
 
     def __init__(
@@ -166,13 +166,13 @@ class StoreWriter:
         return self._retry_at is not None
 
     def put(self, append: AppendRequest) -> None:
-        """Keep this, after all that was put before. From any thread."""
+        """Queue records after all earlier ones. From any thread."""
         self._queue.put(append)
         if append.is_urgent:
             self._urgent.set()
 
     def close(self) -> None:
-        """Write, sync and tidy up what there is, and let go. Blocks; idempotent."""
+        """Write and sync all records, clean up, and close the file. Blocks; idempotent."""
         self._queue.put(None)
         self._urgent.set()
         self._thread.join()
@@ -191,7 +191,7 @@ class StoreWriter:
         self._finish()
 
     def _collect(self) -> None:
-        """Wait until something is to be done, and take all that came."""
+        """Wait for work, and take all queued records."""
         try:
             self._add(self._queue.get(timeout=self._pause()))
             self._gather()
@@ -201,7 +201,7 @@ class StoreWriter:
             pass
 
     def _gather(self) -> None:
-        """Let more come while nobody waits: few transactions leave the Core's loop more of the time."""
+        """Wait for more records while no caller waits: fewer transactions save the loop's time."""
         awaited = any(append.is_awaited for append in self._waiting)
         self._urgent.wait(self._limits.batch_window_s if awaited else self._limits.sync_delay_s)
         self._urgent.clear()  # what is put from now on is taken as well, or sets it again
@@ -233,7 +233,7 @@ class StoreWriter:
     # ---- transactions -------------------------------------------------------------------------------
 
     def _write(self) -> None:
-        """Write what waits. What can't be written now goes on waiting."""
+        """Write the waiting records. Those that can't be written now stay waiting."""
         waiting, self._waiting = self._waiting, []
         try:
             self._transact(waiting)
@@ -316,7 +316,7 @@ class StoreWriter:
                 self._checkpoint_at = time.monotonic() + self._limits.idle_s
 
     def _checkpoint(self) -> None:
-        """Empty the journal; where somebody reads there, a little later."""
+        """Empty the journal; if a reader blocks that, try again a little later."""
         self._checkpoint_at = None
         try:
             if not self._journal.checkpoint():
@@ -335,7 +335,7 @@ class StoreWriter:
     # ---- telling ------------------------------------------------------------------------------------
 
     def _notify_recorded(self, appends: list[AppendRequest]) -> None:
-        """Tell that these are recorded, and that they are durable where that is so."""
+        """Call back that these records are recorded and, if so, durable."""
         now = [append.on_recorded for append in appends if append.on_recorded is not None]
         on_sync_callbacks = [append.on_synced for append in appends if append.on_synced is not None]
         if self._journal.is_synced:
@@ -358,7 +358,7 @@ class StoreWriter:
             self._callbacks.on_write_trouble(None)
 
     def _retry_later(self, appends: list[AppendRequest], error: Exception) -> None:
-        """Nothing can be written: try again soon, and let those go on who only want to read."""
+        """Schedule another attempt after a failed write, and call back waiting readers."""
         if self._retry_at is None:
             log.error("Nothing can be written to %s: %s", self._path, error)
         self._callbacks.on_write_trouble(
@@ -375,7 +375,7 @@ class StoreWriter:
 
 
 def _is_transient(error: Exception) -> bool:
-    """Whether it lies with the disk or another process, and may pass; else with what was to be kept."""
+    """Whether an error lies with the disk or another process, and may pass; else with the records."""
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in _TRANSIENT_CODES
 

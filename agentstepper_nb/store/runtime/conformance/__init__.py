@@ -3,9 +3,9 @@
 Imports what `store` may.
 Begin reading in `queue_suite`: the claims of the queue; `base_suite` opens the stores.
 
-Each promise of `store.runtime.base` is a method `test_…`, in which the only clock is the one that is
-passed in. A backend of yours is shown by a subclass, which any runner takes that finds classes by
-name, such as pytest::
+Each promise of `store.runtime.base` is a method `test_…`, in which times are arguments and no clock is
+read. To test a backend, subclass the suite; any runner that collects classes by name, such as pytest,
+runs the subclass::
 
     class TestMyStore(RuntimeStoreConformance):
         @pytest.fixture(autouse=True)
@@ -23,10 +23,10 @@ name, such as pytest::
 
         async def write_raw_state(self, store, session_id, text): ...  # put a text where JSON belongs
 
-Where the class is made, its coroutines become plain functions that run on an event loop of their own
-and close the stores that they opened. `effort` says how long the tests by chance are. With pytest,
-`pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")` before the import makes
-failed assertions tell more.
+When the class is created, its coroutines become plain functions, which run on an event loop of their
+own and close the stores that they opened. `random_schedules` sets the length of randomised tests. With
+pytest, call `pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")` before the
+import to get detailed messages of failed assertions.
 """
 
 from .base_suite import BaseSuite
@@ -61,4 +61,4 @@ class RuntimeStoreConformance(
     ChangeSuite,
     ConcurrencySuite,
 ):
-    """The whole suite. Subclass it, and say how the store is opened."""
+    """The whole suite. Subclass it, and implement the methods that open the store."""

@@ -1,4 +1,4 @@
-"""What the parts of the suite share: hooks, stores that are closed again, and things to keep."""
+"""The base of the suite's parts: hooks, stores that are closed after a test, and rows to store."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class BaseSuite:
     """A part of the suite.
 
     Attributes:
-        random_schedules: How many schedules are made up in tests by chance, each of some dozens of
+        random_schedules: The number of random schedules in randomised tests, each of some dozens of
             calls.
     """
 
     random_schedules: ClassVar[int] = 5
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """Let any runner call the tests."""
+        """Make the tests plain functions, which any runner can call."""
         super().__init_subclass__(**named)
         for name, test in inspect.getmembers(cls, inspect.iscoroutinefunction):
             if name.startswith("test_"):
@@ -70,7 +70,7 @@ class BaseSuite:
         raise NotImplementedError
 
     async def reopen(self, store: RuntimeStore) -> RuntimeStore:
-        """Close a store, and open what it kept; one that keeps nothing gives itself."""
+        """Close a store, and open its data again; a store in memory returns itself."""
         raise NotImplementedError
 
     async def delete_snapshot(self, store: RuntimeStore, session_id: str) -> None:
@@ -160,7 +160,7 @@ def make_participant(participant_id: str, **fields: Any) -> Participant:
 
 
 def make_message(message_id: str, at: float = 0.0, **fields: Any) -> ConversationMessage:
-    """What a user says, some seconds after the beginning."""
+    """Make a user's message, some seconds after the beginning."""
     first = ConversationMessage(
         message_id=message_id,
         conversation_id="c",
@@ -217,13 +217,13 @@ async def claim_action_id(
     running_action_ids: tuple[str, ...] = (),
     offer: WorkerOffer | None = None,
 ) -> str | None:
-    """The id of what is claimed."""
+    """Claim an action, and return its id."""
     found = (await claim_action(store, owner, at, running_action_ids, offer)).action
     return None if found is None else found.id
 
 
 def make_completion(action_id: str, owner: str = "one", **fields: Any) -> ActionCompletion:
-    """An action is done."""
+    """Make the completion of an action."""
     done = ActionCompletion(
         id=action_id, owner=owner, status=ActionStatus.DONE, processed_at=START_TIME + 1
     )
@@ -253,7 +253,7 @@ async def begin_session(
     status: SessionStatus = SessionStatus.RUNNING,
     **fields: Any,
 ) -> AgentState:
-    """A session whose creation was claimed and done; it has this status then. No other action waits."""
+    """Create a session whose creation is claimed and done, with a given status and no other actions."""
     await create_session(store, session_id, **fields)
     found = await claim_action(store, owner)
     assert found.state is not None and found.state.session_id == session_id, "others wait"
@@ -275,13 +275,13 @@ async def read_action_ids(store: RuntimeStore, **query: Any) -> list[str]:
 
 
 async def read_action(store: RuntimeStore, action_id: str) -> Action:
-    """An action as it stands."""
+    """Read an action."""
     (found,) = (await store.actions(ActionQuery(id=action_id))).actions
     return found
 
 
 async def assert_refused(code: str, call: Awaitable[object]) -> None:
-    """See that a call is refused with a code."""
+    """Assert that a call is refused with a code."""
     try:
         await call
     except CommandError as error:

@@ -1,4 +1,4 @@
-"""What changed: rows by the numbers of their last changes, as a projection reads them."""
+"""Changes: rows by the numbers of their last changes, as a projection reads them."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ KEYS = {
 
 
 async def read_changes(store: RuntimeStore, after: int = 0, limit: int = 1000) -> ChangedRows:
-    """Read what changed once."""
+    """Read one batch of changes."""
     return await store.changes(ChangeQuery(after=after, limit=limit))
 
 
 async def follow(store: RuntimeStore, after: int = 0, limit: int = 1) -> tuple[int, list[Any]]:
-    """Read on until nothing is left; where that is, and the rows in the order in which they came."""
+    """Read all changes. Returns the last number, and the rows in the order in which they were read."""
     rows: list[Any] = []
     while found := list_rows(changed := await read_changes(store, after, limit)):
         assert len(found) <= limit
@@ -86,7 +86,7 @@ async def write_all_kinds(store: RuntimeStore) -> None:
 
 
 class ChangeSuite(BaseSuite):
-    """Changes: each row once, as it stands now; none is missed, none is given for nothing."""
+    """Changes: each row once, in its present state; no change is missed, and none is reported twice."""
 
     async def test_an_empty_store_has_no_changes(self) -> None:
         async with self.opened_store() as store:

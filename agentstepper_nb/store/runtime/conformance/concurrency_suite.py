@@ -44,7 +44,7 @@ class _Action:
     done: bool = False
 
     def rank(self) -> tuple[int, int]:
-        """Its place among its session's, before time."""
+        """The action's rank among its session's actions, before its time."""
         if self.kind is ActionKind.CREATE:
             return 0, 0
         return (1 if self.kind in CONTROL_ACTIONS else 2), -self.urgency
@@ -52,10 +52,10 @@ class _Action:
 
 @dataclass
 class QueueModel:
-    """What a store's queue does, without a clock.
+    """A model of a store's queue, without a clock.
 
     Attributes:
-        epochs: Of each session.
+        epochs: The epoch of each session.
     """
 
     epochs: dict[str, int] = field(default_factory=dict)
@@ -68,11 +68,11 @@ class QueueModel:
         self.enqueue(f"create {session}", session, ActionKind.CREATE, 0)
 
     def enqueue(self, id: str, session: str, kind: ActionKind, urgency: int) -> None:
-        """One more action."""
+        """Add an action."""
         self._actions.append(_Action(id, session, kind, urgency))
 
     def claim(self, owner: str) -> tuple[str, int] | None:
-        """The id of what is claimed, and its session's epoch."""
+        """Claim an action. Returns its id, and its session's epoch."""
         ready = [first for session in self.epochs if (first := self._ready(session, owner))]
         if not ready:
             return None
@@ -84,7 +84,7 @@ class QueueModel:
         return best.id, self.epochs[best.session]
 
     def list_claimed_ids(self, owner: str, except_claim: tuple[str, int] | None) -> list[str]:
-        """What an owner is at, without what was claimed just now."""
+        """List the actions that an owner has claimed, except the newest claim."""
         new = except_claim and except_claim[0]
         return [each.id for each in self._under_way() if each.owner == owner and each.id != new]
 
@@ -96,20 +96,20 @@ class QueueModel:
         return [(each.id, each.session, self.epochs[each.session]) for each in ended]
 
     def expire_leases(self) -> None:
-        """All leases are over."""
+        """Expire all leases."""
         self._owners.clear()
         for each in self._under_way():
             each.owner = None
 
     def done_in_order(self) -> list[str]:
-        """The ids of what is done, the oldest first."""
+        """List the ids of finished actions, the oldest first."""
         return [each.id for each in self._actions if each.done]
 
     def _under_way(self) -> list[_Action]:
         return [each for each in self._actions if each.owner is not None and not each.done]
 
     def _ready(self, session: str, owner: str) -> _Action | None:
-        """The first of a session's actions, where it may be claimed by an owner."""
+        """Return the first of a session's actions if an owner may claim it."""
         if any(each.session == session for each in self._under_way()):
             return None
         if self._owners.get(session, owner) != owner:

@@ -1,4 +1,4 @@
-"""Conversations: who is in them, what was said in which order, and how far each has read."""
+"""Conversations: their participants, the order of their messages, and read cursors."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class ConversationSuite(BaseSuite):
             assert await read_message_ids(store, after="b") == ["a", "c"]
 
     async def test_cursors_move_with_the_step_that_read(self) -> None:
-        """All of a write or nothing; a cursor whose message is gone keeps no step from being stored."""
+        """A write is stored as a whole; a cursor whose message is deleted doesn't fail the write."""
         async with self.opened_store() as store:
             await store.save_conversation(make_conversation())
             await post_messages(store, "z", "y")

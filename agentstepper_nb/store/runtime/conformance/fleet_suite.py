@@ -1,4 +1,4 @@
-"""How all sessions stand: counts, errors that are alike, and a page of those that pass a filter."""
+"""The state of all sessions: counts, groups of like errors, and a filtered page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LOSS = StepLoss(worker="one", at=START_TIME + 1, ending="was killed by signal 9
 async def add_session(
     store: RuntimeStore, session_id: str, at: float = 0.0, moniker: str = "joke", **fields: Any
 ) -> None:
-    """A session that was begun some seconds after the beginning, as its owner writes it then."""
+    """Add a session that began some seconds after the beginning, in the state that its owner writes."""
     made = await create_session(
         store, session_id, moniker=moniker, created_at=START_TIME + at, updated_at=START_TIME + at
     )
@@ -51,7 +51,7 @@ async def add_session(
 
 
 async def add_one_of_each(store: RuntimeStore) -> None:
-    """Sessions of two monikers that stand differently, the first the oldest."""
+    """Add sessions of two monikers in different states, the oldest first."""
     await add_session(store, "runs", 1)
     await add_session(store, "waits for a person", 2, run_id="run 1")
     await add_session(store, "tries", 3, attempt=1, next_try_at=START_TIME + 60, last_error="Late")
@@ -71,7 +71,7 @@ async def add_one_of_each(store: RuntimeStore) -> None:
 
 
 async def read_fleet(store: RuntimeStore, **query: Any) -> FleetReport:
-    """How they stand; `run 1` is one that a person halted."""
+    """Read the fleet; a person has halted `run 1`."""
     return await store.fleet(replace(FleetQuery(limit=100, halted_runs=("run 1",)), **query))
 
 
@@ -84,7 +84,7 @@ class FleetSuite(BaseSuite):
     """All sessions at once."""
 
     async def test_sessions_are_counted_by_how_they_stand_and_by_moniker(self) -> None:
-        """What differs for a person is counted apart."""
+        """States that differ for a person are counted separately."""
         async with self.opened_store() as store:
             await add_one_of_each(store)
             found = await read_fleet(store, limit=0)
@@ -104,7 +104,7 @@ class FleetSuite(BaseSuite):
             assert {each.status for each in nobody.counts}.isdisjoint({FleetStatus.HALTED})
 
     async def test_a_session_that_is_pausing_runs_and_says_so(self) -> None:
-        """It is `paused` only when no step is under way."""
+        """A pausing session is `paused` only when no step is in progress."""
         async with self.opened_store() as store:
             await add_session(store, "runs", 1)
             await add_session(store, "pauses", 2, is_pausing=True)
@@ -115,7 +115,7 @@ class FleetSuite(BaseSuite):
             ]
 
     async def test_a_page_has_the_newest_first_and_what_passes_the_filter(self) -> None:
-        """A filter narrows; a page is a part of what it lets through."""
+        """A page is a part of the filtered sessions."""
         async with self.opened_store() as store:
             await add_one_of_each(store)
             assert await list_fleet(store, limit=3) == ["new", "kills", "broke"]
@@ -144,7 +144,7 @@ class FleetSuite(BaseSuite):
             assert until.matching == 2
 
     async def test_a_text_is_found_in_either_case_and_is_no_pattern(self) -> None:
-        """It stands in agent, session, moniker or error."""
+        """The text may occur in agent, session, moniker or error."""
         async with self.opened_store() as store:
             await add_session(store, "100% sure_")
             await add_one_of_each(store)
@@ -157,7 +157,7 @@ class FleetSuite(BaseSuite):
             assert await list_fleet(store, text="1%e") == []
 
     async def test_errors_that_differ_in_numbers_are_one_group(self) -> None:
-        """Its sessions are found by the group's key."""
+        """The group's key finds its sessions."""
         async with self.opened_store() as store:
             for number in (1, 22, 333):
                 await add_session(
@@ -179,7 +179,7 @@ class FleetSuite(BaseSuite):
             assert await list_fleet(store, error="never seen") == []
 
     async def test_dead_letters_are_grouped_and_listed_until_somebody_sees_to_them(self) -> None:
-        """One that was retried or discarded is none any more."""
+        """A retried or discarded action isn't a dead letter any more."""
         async with self.opened_store() as store:
             await add_session(store, "s")
             for number in range(4):
@@ -208,7 +208,7 @@ class FleetSuite(BaseSuite):
             assert sorted(each.count for each in left.failed_actions) == [1, 1]
 
     async def test_a_listed_session_has_its_story_and_is_small(self) -> None:
-        """Neither its state nor its result travels, but what its last step said."""
+        """A listed session has its last step's text, but neither its state nor its result."""
         async with self.opened_store() as store:
             await add_session(
                 store,
@@ -237,7 +237,7 @@ class FleetSuite(BaseSuite):
             assert {each.words for each in (await read_fleet(store)).sessions[:5]} <= {"", "7"}
 
     async def test_sessions_of_halted_runs_are_named(self) -> None:
-        """Those whose run may still be live, whatever the filter."""
+        """The sessions whose run may still be live are named, whatever the filter."""
         async with self.opened_store() as store:
             await add_session(store, "a", run_id="run 1")
             await add_session(store, "b", run_id="run 2", status=SessionStatus.PAUSED)

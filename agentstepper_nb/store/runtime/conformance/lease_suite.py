@@ -1,4 +1,4 @@
-"""Leases: how long a claim counts, and whose a session is."""
+"""Leases: how long a claim is valid, and which owner has a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was lost and what failed: steps that end their worker, sessions and actions that are retried."""
+"""Losses and failures: steps that end their worker, and retries of sessions and actions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def adopt(
 
 
 async def lose(store: RuntimeStore, times: int) -> AgentState:
-    """Give a session to one worker after the other, each of which is lost; how it stands then."""
+    """Give a session to one worker after another, each of which is lost. Returns its last snapshot."""
     for number in range(times):
         await adopt(store, f"worker {number}", (number + 1) * LOST_S)
     return await read_snapshot(store)
@@ -164,7 +164,7 @@ class LossSuite(BaseSuite):
             assert lost == {each: int(each == "begun") for each in waits}
 
     async def test_session_that_was_pausing_is_paused_for_whoever_takes_it(self) -> None:
-        """Its step under way went with its worker: none is begun before a person resumes it."""
+        """The step in progress was lost with its worker: no step begins before a person resumes."""
         async with self.opened_store() as store:
             for session in ("adopted", "claimed", "ended"):
                 limits = AgentLimits(max_attempts=1 if session == "ended" else 3)

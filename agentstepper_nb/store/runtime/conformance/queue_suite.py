@@ -1,4 +1,4 @@
-"""The queue: what comes into it once, and in which order it is claimed."""
+"""The queue: what is enqueued once, and the order of claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading: filters, order, limits, what is there after a restart; values come back as they were."""
+"""Reads: filters, order, limits, rows after a restart, and unchanged values."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ async def _all(store: RuntimeStore) -> list[object]:
     ]
 
 
-#: JSON values that something on the way might take for something else.
+#: JSON values that an encoder might mistake for another value.
 JSON_VALUES: Final[tuple[Any, ...]] = (
     *(None, True, False, 0, -1, 2**53, -(2**63), 0.1, 1e300, 5e-324),
     *("", "null", "true", "1", "1e400", "not json", '{"a": 1}', '"quoted"', "[1", "\\u0000"),
@@ -245,7 +245,7 @@ JSON_VALUES: Final[tuple[Any, ...]] = (
     *([], {}, [[]], [None], {"": ""}, {"a": {"b": [1, "2", None, 3.5]}}, {"$type": "x", "a.b": 1}),
     "x" * 100_000,
 )
-#: Texts that stand where JSON belongs, and what they are read as.
+#: Texts in the place of JSON, and the values that are read from them.
 RAW_STATE_VALUES: Final[dict[str, Any]] = {
     "not json": "not json",
     "": "",
@@ -268,7 +268,7 @@ def make_nested_list(depth: int) -> Any:
 
 
 class ValueSuite(BaseSuite):
-    """JSON, texts, and what is neither."""
+    """JSON values, texts, and invalid values."""
 
     async def test_json_comes_back_as_it_was(self) -> None:
         async with self.opened_store() as store:

@@ -1,4 +1,4 @@
-"""Retention: what is deleted by age and by count, and what never is."""
+"""Retention: what is deleted by age and by count, and what is never deleted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DAY_S = 86_400.0
 async def end_session(
     store: RuntimeStore, session_id: str, at: float, steps: int = 1, **fields: Any
 ) -> None:
-    """A session that was begun, did some steps, and ended so many seconds after the beginning."""
+    """Create a session that takes some steps and ends so many seconds after the beginning."""
     await begin_session(store, session_id, **fields)
     state = await read_snapshot(store, session_id)
     ended = replace(
@@ -58,18 +58,18 @@ async def end_session(
 
 
 async def prune(store: RuntimeStore, before: float | None = None, **fields: Any) -> PrunedRows:
-    """Delete what ended so many seconds after the beginning, or earlier."""
+    """Delete what ended at most so many seconds after the beginning."""
     at = None if before is None else START_TIME + before
     return await store.prune(PruneRows(before=at, **fields))
 
 
 async def read_session_ids(store: RuntimeStore) -> set[str]:
-    """The sessions that there are."""
+    """Read the ids of all sessions."""
     return {each.session_id for each in (await store.states(StateQuery())).states}
 
 
 async def read_conversation_ids(store: RuntimeStore) -> set[str]:
-    """The conversations that there are."""
+    """Read the ids of all conversations."""
     found = await store.conversations(ConversationQuery())
     return {each.conversation_id for each in found.conversations}
 

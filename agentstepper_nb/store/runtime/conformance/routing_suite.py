@@ -1,4 +1,4 @@
-"""Routing: which owner is given which session, how sessions change hands, and who has how many."""
+"""Routing: which owner gets which session, how sessions change owners, and counts per owner."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .base_suite import (
 from .lease_suite import renew_leases
 
 LOST_S = LEASE_S + 1.0
-#: What an owner offers that takes no session any more.
+#: The offer of an owner that accepts no more sessions.
 NOTHING = WorkerOffer()
 
 
@@ -64,7 +64,7 @@ async def adopt(
 
 
 async def claim_all(store: RuntimeStore, owner: str, offer: WorkerOffer | None) -> list[str]:
-    """The ids of all actions that an owner is given, in their order."""
+    """Claim all actions that an owner may get. Returns their ids, in order."""
     ids: list[str] = []
     while (found := await claim_action_id(store, owner, 0, tuple(ids), offer)) is not None:
         ids.append(found)
@@ -72,7 +72,7 @@ async def claim_all(store: RuntimeStore, owner: str, offer: WorkerOffer | None) 
 
 
 async def hand_over(store: RuntimeStore, *sessions: str, at: float = 1.0) -> None:
-    """Let the first owner hand sessions over."""
+    """Hand sessions over from the first owner."""
     await store.release(
         ReleaseLeases(owner="one", until=START_TIME + at, is_handover=True, sessions=sessions)
     )
@@ -226,7 +226,7 @@ class RoutingSuite(BaseSuite):
             assert (await read_snapshot(store, "b")).owner == "one"
 
     async def test_what_was_handed_over_is_not_renewed(self) -> None:
-        """As by a renewal that was under way: nobody would have the session until its lease is over."""
+        """A renewal in progress at the handover must not keep the session from all owners."""
         async with self.opened_store() as store:
             await begin_session(store, "a")
             await begin_session(store, "b")

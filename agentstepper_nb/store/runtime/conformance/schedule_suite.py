@@ -1,4 +1,4 @@
-"""Delayed and periodic actions: when one is claimed, what follows its end, and how it is cancelled."""
+"""Delayed and periodic actions: when they are claimed, the next occurrence, and cancelling."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ async def end_action(
 
 
 async def read_open(store: RuntimeStore, series_id: str = "tick") -> list[Action]:
-    """The occurrences of a series that are queued or claimed."""
+    """Read the queued or claimed occurrences of a series."""
     found = (await store.actions(ActionQuery(series_id=series_id))).actions
     return [each for each in found if each.status in ("queued", "claimed")]
 
 
 async def begin_daily(store: RuntimeStore, **payload: Any) -> Action:
-    """A periodic creation whose first session `s` has begun."""
+    """Begin the first session `s` of a periodic creation."""
     creation = make_action(
         "tick",
         kind=ActionKind.CREATE,

@@ -1,4 +1,4 @@
-"""Writing: all of it or nothing, in the right epoch, and once however often it is asked for."""
+"""Writes: atomic, in the right epoch, and idempotent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .base_suite import (
 
 
 def make_step_message(iteration: int) -> ConversationMessage:
-    """What a step says in the session's conversation."""
+    """Make a step's message in the session's conversation."""
     return make_message(
         f"m{iteration}",
         iteration,
@@ -47,7 +47,7 @@ def make_step_message(iteration: int) -> ConversationMessage:
 
 
 async def make_full_write(store: RuntimeStore) -> SessionWrite:
-    """A write of everything, ready to be asked for: the session's first step."""
+    """Make a write with every kind of content: the session's first step."""
     await store.save_conversation(make_conversation())
     state = await begin_session(store, conversation_id="c")
     await enqueue_actions(store, make_action("a"))
@@ -64,7 +64,7 @@ async def make_full_write(store: RuntimeStore) -> SessionWrite:
 
 
 async def read_all_rows(store: RuntimeStore) -> tuple[object, ...]:
-    """All that a write may change."""
+    """Read all rows that a write may change."""
     return (
         await read_snapshot(store),
         await store.steps(StepQuery()),

@@ -1,4 +1,4 @@
-"""Rows by the numbers of their changes; and what other Cores changed, as it is committed."""
+"""Reads rows by the numbers of their changes, and other Cores' changes when they are committed."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ _FIND_NEWEST: Final = "SELECT coalesce(greatest({}), 0)".format(
     )
 )
 
-#: Gets what other Cores changed; None: some of it was missed.
+#: Called with other Cores' changes; None: some changes were missed.
 OnChange = Callable[[ChangedRows | None], None]
 
 
 def find_changes(connection: Statements, request: ChangeQuery) -> ChangedRows:
-    """See `RuntimeStore.changes`. Rows of transactions that aren't over come later, and all with greater
-    numbers: a reader misses none that is committed after it has read others.
+    """See `RuntimeStore.changes`. Rows of open transactions are returned after their commit, with
+    greater numbers: a reader misses no row that is committed after it has read others.
     """
     ((first_open,),) = connection.execute("SELECT first_open_change()")
     values = (request.after, first_open, request.limit) * len(_TABLES)
@@ -89,11 +89,11 @@ def find_changes(connection: Statements, request: ChangeQuery) -> ChangedRows:
 
 
 def find_changes_of(connection: Statements, transactions: Sequence[int]) -> ChangedRows:
-    """Rows that these transactions changed last, with who has each session.
+    """Read the rows that these transactions changed last, with the owner of each session.
 
     Args:
-        connection: Where.
-        transactions: The first numbers of each.
+        connection: The connection.
+        transactions: The first change number of each transaction.
     """
     where = (
         "JOIN unnest(?::bigint[]) AS x (first)"
@@ -118,7 +118,7 @@ def find_changes_of(connection: Statements, transactions: Sequence[int]) -> Chan
 def _decode_rows(
     decode: Callable[[Sequence[Any]], Any], rows: Iterable[Sequence[Any]]
 ) -> tuple[Any, ...]:
-    """The values of rows; of those that are damaged a line is logged."""
+    """Decode rows; damaged ones are logged and left out."""
     values = []
     for row in rows:
         try:
@@ -129,14 +129,14 @@ def _decode_rows(
 
 
 class ChangeListener:
-    """Hears what other Cores commit, and reads it. Used on one event loop.
+    """Listens for other Cores' commits, and reads their changes. Used on one event loop.
 
     Args:
-        database: Where.
-        core: Whose commits are passed over.
-        read: Gives the rows whose last changes have these numbers.
-        on_change: Gets them, in the order in which they were committed; None each time that the
-            connection was made: what was committed before isn't known.
+        database: The database.
+        core: The id of this Core, whose own commits are skipped.
+        read: Reads the rows whose last changes have these numbers.
+        on_change: Called with the rows, in the order of the commits; with None after each connection:
+            earlier commits may have been missed.
         log: Gets a line each time that the connection is lost.
     """
 

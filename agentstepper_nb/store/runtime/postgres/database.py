@@ -1,4 +1,4 @@
-"""The database: how it is connected to, and brought to the last version of its tables."""
+"""The database: connects to it, and migrates its tables to the last version."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ CHANGING_TABLES: Final = (
     "conversation_participants",
     "conversations",
 )
-#: The advisory lock of who migrates: "AgentStp".
+#: The advisory lock of a migration: "AgentStp".
 _MIGRATION_LOCK: Final = 0x4167656E74537470
 #: The first version with `pg_current_xact_id`.
 _OLDEST_SERVER: Final = 130000
-#: What a location may say otherwise.
+#: Defaults of connection parameters, which a location can override.
 _DEFAULTS: Final = {
     "connect_timeout": "5",
     "application_name": "agentstepper",
@@ -43,7 +43,7 @@ _DEFAULTS: Final = {
     "tcp_user_timeout": "30000",  # ms
     "target_session_attrs": "read-write",
 }
-#: A Core that is stopped, or cut off, keeps no session locked for longer; a statement takes no longer.
+#: Time limits: a Core that is stopped, or disconnected, locks no session for longer.
 _SETTINGS: Final = (
     "SET search_path TO agentstepper; SET statement_timeout TO '60s';"
     " SET idle_in_transaction_session_timeout TO '20s'; SET synchronous_commit TO {}"
@@ -51,17 +51,17 @@ _SETTINGS: Final = (
 
 
 class Database:
-    """Where a database is, and how it is connected to.
+    """A database's location, and how to connect to it.
 
     Args:
-        location: `postgresql://USER@HOST:PORT/NAME`, or as else libpq takes it.
+        location: `postgresql://USER@HOST:PORT/NAME`, or another form that libpq accepts.
         durability: `RELAXED` answers before a transaction is synced.
 
     Attributes:
         place: The location for people, without a password.
 
     Raises:
-        StoreError: The location is none.
+        StoreError: The location is invalid.
     """
 
     def __init__(self, location: str, durability: Durability = Durability.DURABLE) -> None:
@@ -78,12 +78,12 @@ class Database:
         self.settings = _SETTINGS.format("off" if is_relaxed else "on").encode()
 
     def connect(self) -> psycopg.Connection:
-        """Connect, outside of a transaction; where the tables have another version, they are migrated.
+        """Connect, outside of a transaction, and migrate tables of an older version.
 
         Raises:
-            psycopg.Error: It can't be.
+            psycopg.Error: The connection failed.
             NewerStoreError: A newer program wrote the tables.
-            StoreError: The server can't keep what it is given.
+            StoreError: The server can't store the data.
         """
         connection = psycopg.connect(self.conninfo, autocommit=True)
         try:
@@ -111,7 +111,7 @@ class Database:
             )
 
     def _migrate(self, connection: psycopg.Connection) -> None:
-        """Bring the tables to the last version. Of Cores that come at once, one does it."""
+        """Migrate the tables to the last version. If several Cores connect at once, one migrates."""
         with _locked(connection):
             found = _read_version(connection)
             if found > VERSION:
@@ -133,11 +133,11 @@ class Database:
 
 
 def renumber_changes(connection: psycopg.Connection) -> None:
-    """Let the numbers of changes go on where they ended, in a database that was restored from a dump:
-    the server that it is on now counts transactions from a lower number.
+    """Continue the numbers of changes in a database that was restored from a dump: the present server
+    counts transactions from a lower number.
 
     Args:
-        connection: Outside of a transaction.
+        connection: A connection outside of a transaction.
     """
     newest = " UNION ALL ".join(f"SELECT max(changed) AS n FROM {t}" for t in CHANGING_TABLES)
     find_gap = f"SELECT (coalesce(max(n), 0) - change_number()) >> 14 FROM ({newest}) AS newest"
@@ -160,8 +160,8 @@ def renumber_changes(connection: psycopg.Connection) -> None:
 
 @contextmanager
 def _locked(connection: psycopg.Connection) -> Iterator[None]:
-    """A transaction that no other Core has at the same time. It begins once the lock is there, so that
-    it sees the tables that another one made.
+    """A transaction under the migration lock, which excludes other Cores. It begins after the lock is
+    acquired, so that it sees the tables that another Core has made.
     """
     connection.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
     try:
@@ -172,7 +172,7 @@ def _locked(connection: psycopg.Connection) -> Iterator[None]:
 
 
 def _read_version(connection: psycopg.Connection) -> int:
-    """The version of the tables; 0 where there are none."""
+    """Read the version of the tables; 0 if there are none."""
     ((table,),) = connection.execute("SELECT to_regclass('agentstepper.meta')")
     if table is None:
         return 0

@@ -1,9 +1,8 @@
-"""The queue: what is locked before SQLite's statements change it, and how claims of many Cores pass each
-other.
+"""The queue: the locks around SQLite's statements, and how claims of several Cores avoid waiting.
 
-Whoever changes something of a session has its row of `agent_state` locked, of a conversation its row:
-so statements that come after see all that was committed of it, and derived rows agree. Sessions are
-locked before conversations, and several in the order of their ids.
+A change of a session locks the session's row of `agent_state`, a change of a conversation the
+conversation's row: so later statements see all committed changes, and derived rows agree. Sessions
+are locked before conversations, and several sessions in the order of their ids.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from ..sqlite.routes import find_fitting_routes
 from ..sqlite.row_codec import ACTIONS
 from .statements import Statements, as_sqlite
 
-#: Actions that a claim chooses from: as many claims at a time take different ones without waiting.
+#: Actions that a claim chooses from: so many concurrent claims take different actions without waiting.
 _CHOICE: Final = 16
 _FIRST: Final = f"ORDER BY urgency DESC, action LIMIT {_CHOICE}"
 _READY: Final = "SELECT session_id, urgency, action FROM heads WHERE NOT busy AND owner ="
-#: The first actions that are ready for an owner: those of each route that it takes, and its own. All are
+#: The first ready actions of an owner: those of each route that it accepts, and its own. Each is the
 #: first in a range of an index.
 _FIND_READY: Final = f"""
 SELECT session_id, urgency, action FROM (
@@ -69,7 +68,7 @@ _LOCK_ADOPTABLE: Final = (
     f"SELECT s.session_id FROM agent_state AS s WHERE {_ADOPTABLE}"
     " ORDER BY s.created_at LIMIT ? FOR UPDATE OF s SKIP LOCKED"
 )
-#: Those that nobody took before they were locked.
+#: The sessions that no other owner took before they were locked.
 _STILL_ADOPTABLE: Final = (
     f"SELECT s.session_id FROM agent_state AS s WHERE {_ADOPTABLE}"
     " AND s.session_id = ANY(?::text[]) ORDER BY s.created_at"
@@ -89,7 +88,7 @@ _SESSIONS_OF_OWNER: Final = (
 
 
 def lock_sessions(connection: Statements, session_ids: Iterable[str]) -> None:
-    """Let nobody else change these sessions until the transaction is over."""
+    """Lock sessions against other changes until the transaction ends."""
     connection.execute(
         "SELECT 1 FROM agent_state WHERE session_id = ANY(?::text[]) ORDER BY session_id FOR UPDATE",
         (sorted({*session_ids}),),
@@ -97,20 +96,20 @@ def lock_sessions(connection: Statements, session_ids: Iterable[str]) -> None:
 
 
 def lock_sessions_of(connection: Statements, owner: str) -> None:
-    """The same of all sessions that an owner has something of."""
+    """Lock all sessions in which an owner has a lease or an action."""
     lock_sessions(
         connection, [session for (session,) in connection.execute(_SESSIONS_OF_OWNER, (owner,))]
     )
 
 
 def lock_action(connection: Statements, action_id: str) -> None:
-    """The same of the session that an action is for, and of those of its series that is open."""
+    """Lock the session of an action, and the sessions of the open occurrences of its series."""
     found = connection.execute(_SESSIONS_OF_ACTION, (action_id,))
     lock_sessions(connection, [session for (session,) in found])
 
 
 def lock_conversations(connection: Statements, conversation_ids: Iterable[str]) -> None:
-    """Let nobody else say anything in these conversations until the transaction is over."""
+    """Lock conversations against other messages until the transaction ends."""
     if ids := sorted({*conversation_ids}):
         connection.execute(
             "SELECT 1 FROM conversations WHERE conversation_id = ANY(?::text[])"
@@ -145,7 +144,7 @@ def claim(connection: Statements, request: ClaimAction) -> ClaimedAction:
 
 
 def _promote_due(connection: Statements, now: float) -> None:
-    """Let actions whose time has come take their place among the others of their sessions."""
+    """Put due actions into their place among the others of their sessions."""
     found = connection.execute("SELECT session_id FROM actions WHERE due_at <= ?", (now,))
     sessions = sorted({session for (session,) in found})
     if sessions:
@@ -156,7 +155,7 @@ def _promote_due(connection: Statements, now: float) -> None:
 
 
 def _refresh_due(connection: Statements, now: float) -> None:
-    """Let sessions be claimed from that a lease which is over kept from others."""
+    """Make sessions claimable whose expired lease has reserved them for an owner."""
     found = connection.execute(rules.SELECT_DUE_SESSIONS, (now,)).fetchall()
     if found:
         lock_sessions(connection, [session for (session,) in found])
@@ -208,7 +207,7 @@ def _lock_next(connection: Statements, owner: str, fitting: Sequence[int]) -> st
 
 
 def has_adoptable(connection: Statements, request: AdoptSessions) -> bool:
-    """Whether an owner may find a session that nobody has."""
+    """Whether an owner may find a session without an owner."""
     values = _make_adoption_values(connection, request)
     ((found,),) = connection.execute(_EXISTS_ADOPTABLE, values)
     return bool(found)

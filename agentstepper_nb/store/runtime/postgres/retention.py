@@ -1,4 +1,4 @@
-"""Deleting what is kept long enough: a session, or a conversation, is locked before it goes."""
+"""Deletes expired rows: a session, or a conversation, is locked before it is deleted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..sqlite import retention
 from .queue import lock_conversations, lock_sessions
 from .statements import Statements, as_sqlite
 
-#: What locks the row that a statement finds.
+#: The function that locks the row that a statement finds.
 _LOCKS: Final[dict[str, Callable[[Statements, Iterable[str]], None]]] = {
     retention.SELECT_OLD_SESSION: lock_sessions,
     retention.SELECT_SURPLUS_SESSION: lock_sessions,
@@ -27,10 +27,10 @@ def prune(connection: Statements, request: PruneRows) -> PrunedRows:
 
 
 class _LockingStatements(Statements):
-    """Finds what may go again once it is locked: meanwhile somebody may have come to need it.
+    """Repeats each search once its rows are locked: meanwhile another row may have come to need them.
 
     Args:
-        statements: Where all is executed.
+        statements: Executes all statements.
     """
 
     def __init__(self, statements: Statements) -> None:

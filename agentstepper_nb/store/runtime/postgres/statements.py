@@ -1,6 +1,6 @@
-"""SQL as SQLite's store has it, for PostgreSQL: the statements of both stores are the same ones.
+"""Executes SQLite's SQL on PostgreSQL: both stores share their statements.
 
-What SQLite alone knows and PostgreSQL can define are functions of the schema: see `migrations/0001.sql`.
+SQLite functions that PostgreSQL lacks are defined in the schema: see `migrations/0001.sql`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import psycopg
 from psycopg.adapt import AdaptersMap
 from psycopg.types.string import StrDumperUnknown, TextLoader
 
-#: What `INSERT OR REPLACE` finds a row by, and all that it replaces.
+#: For `INSERT OR REPLACE`: each table's key, and the replaced columns.
 _REPLACED_COLUMNS: Final = {
     "heads": (("session_id",), ("action", "urgency", "owner", "busy", "due", "route")),
     "holds": (("session_id",), ("owner", "lease_until", "ending", "route")),
     "session_cursors": (("session_id", "conversation_id"), ("last_message_id",)),
 }
 _REPLACE: Final = re.compile(r"INSERT OR REPLACE INTO (\w+) (\(.*)", re.DOTALL)
-#: What stands for the same elsewhere. A value that is no column's has a collation of its own.
+#: PostgreSQL's words for SQLite's. A value that isn't a column's needs an explicit collation.
 _OTHER_WORDS: Final = (
     (re.compile(r" INDEXED BY \w+"), ""),
     (re.compile(r" IS NOT \?"), " IS DISTINCT FROM ?"),
@@ -31,16 +31,16 @@ _OTHER_WORDS: Final = (
 )
 _PLACEHOLDER: Final = re.compile(r"\?(\d*)")
 
-#: PostgreSQL's texts have no NUL: it is written as these two, of which the first is written twice.
+#: PostgreSQL's texts can't have NUL: it is written as these two characters; the first itself is doubled.
 _ESCAPE, _ESCAPED_NUL = "\x10", "\x100"
 _ESCAPES: Final = re.compile("\x10(.)", re.DOTALL)
 
 
 class Statements:
-    """A connection that takes SQLite's statements: the part of `sqlite3.Connection` that they need.
+    """A connection that executes SQLite's statements, with the needed part of `sqlite3.Connection`.
 
     Args:
-        connection: Where they are executed.
+        connection: The connection.
     """
 
     def __init__(self, connection: psycopg.Connection) -> None:
@@ -50,7 +50,7 @@ class Statements:
         """Execute a statement, and fetch all of its rows.
 
         Args:
-            statement: With `?`, or `?1`, where values stand.
+            statement: The statement, with `?` or `?1` as placeholders.
             values: The values.
         """
         translated, is_numbered = _translate(statement)
@@ -61,13 +61,13 @@ class Statements:
 
 
 def as_sqlite(statements: Statements) -> sqlite3.Connection:
-    """The same, for functions of SQLite's store: it has all of a connection that these use."""
+    """Return this object typed as SQLite's connection, for functions of SQLite's store."""
     return cast("sqlite3.Connection", statements)
 
 
 @cache
 def _translate(statement: str) -> tuple[bytes, bool]:
-    """A statement for PostgreSQL, and whether its values have numbers."""
+    """Translate a statement to PostgreSQL. Returns also whether its placeholders are numbered."""
     for words, others in _OTHER_WORDS:
         statement = words.sub(others, statement)
     replace = _REPLACE.match(statement)
@@ -87,7 +87,7 @@ def _translate(statement: str) -> tuple[bytes, bool]:
 
 
 def register_texts(adapters: AdaptersMap) -> None:
-    """Let texts of any characters be written and read."""
+    """Register codecs so that texts may have any characters."""
     adapters.register_dumper(str, _TextDumper)
     adapters.register_loader("text", _TextLoader)
 

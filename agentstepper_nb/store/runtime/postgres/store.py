@@ -1,4 +1,4 @@
-"""The runtime's store in PostgreSQL, which several Cores may have at once."""
+"""The runtime's store in PostgreSQL, which several Cores can use at once."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ T = TypeVar("T")
 Params = TypeVar("Params")
 log = logging.getLogger(__name__)
 
-#: Seconds for which a server that is gone is waited for: as long as one takes to start again.
+#: Seconds to wait for a lost server: as long as a restart takes.
 RETRY_S: Final = 5.0
 #: Calls that are done at the same time, each on a connection of its own.
 _MAX_CONNECTIONS: Final = 8
@@ -150,19 +150,18 @@ def _advance(connection: Statements, request: ConversationCursor) -> Conversatio
 
 
 class PostgresRuntimeStore:
-    """Keeps the runtime's rows in a database. It has each method of `RuntimeStore`.
+    """Stores the runtime's rows in PostgreSQL. It has each method of `RuntimeStore`.
 
-    It connects when something is asked of it, and again where a connection was lost: a call that was
-    under way then is done once.
+    It connects at the first call, and again after a connection was lost: the interrupted call is then
+    executed exactly once.
 
     Args:
-        location: The database, as `postgresql://USER@HOST:PORT/NAME`; its tables are made where they are
-            missing.
+        location: The database, as `postgresql://USER@HOST:PORT/NAME`; missing tables are created.
         durability: `SYNC` and `DURABLE` answer once a call is synced, `RELAXED` before.
-        retry_s: Seconds for which a server that is gone is waited for before calls fail.
+        retry_s: Seconds to wait for a lost server before calls fail.
 
     Raises:
-        StoreError: The location is none.
+        StoreError: The location is invalid.
     """
 
     create = _writes(_create)
@@ -210,22 +209,22 @@ class PostgresRuntimeStore:
         return await self._call(self._claim, request)
 
     async def adopt(self, request: AdoptSessions) -> AdoptedSessions:
-        """Take sessions whose owner's lease is over."""
+        """Take sessions whose owner's lease has expired."""
         return await self._call(self._adopt, request)
 
     async def info(self) -> RuntimeStoreInfo:
-        """Where it keeps, and how much is open."""
+        """Report the store's location, and the number of open actions and sessions."""
         return await self._call(self._transactions.read, self._read_info)
 
     def follow(self, on_change: OnChange) -> None:
-        """Say what other Cores change from now on; see `SharedRuntimeStore`."""
+        """Report other Cores' changes from now on; see `SharedRuntimeStore`."""
         listener = changes.ChangeListener(
             self._database, self._core, self._read_changes, on_change, log
         )
         self._listening = asyncio.create_task(listener.run(), name="changes of other Cores")
 
     async def close(self) -> None:
-        """Finish what was begun, and let go. Idempotent."""
+        """Finish the calls in progress, and close the store. Idempotent."""
         self._is_closed = True
         if self._listening is not None:
             self._listening.cancel()
@@ -244,7 +243,7 @@ class PostgresRuntimeStore:
         return await loop.run_in_executor(self._threads, partial(work, request))
 
     def _claim(self, request: ClaimAction) -> ClaimedAction:
-        """Begin a transaction only where there is something: workers ask often."""
+        """Claim in a transaction only if there is work: workers ask often."""
         if not self._transactions.peek(lambda c: queue.has_claimable(c, request)):
             return ClaimedAction()
         return self._transactions.write(lambda c: queue.claim(c, request))

@@ -1,4 +1,4 @@
-"""Transactions on threads with a connection each; what a lost connection leaves open is found out."""
+"""Transactions on threads with a connection each; a lost connection's outcome is checked."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ T = TypeVar("T")
 #: Does something in a transaction; where it raises, nothing of it stays.
 Work = Callable[[Statements], T]
 
-#: Where commits are told, as "CORE NUMBER".
+#: The channel that announces commits, as "CORE NUMBER".
 CHANNEL: Final = "agentstepper"
-#: Seconds between two tries to reach a server that is gone.
+#: Seconds between two attempts to reach a lost server.
 _PAUSE_S: Final = 0.1
 #: Times that a transaction is begun which meets others, or loses its connection.
 _MAX_TRIES: Final = 10
-#: Errors of a transaction that met another one. Of two that add one key the second finds what the first
-#: added when it is done again.
+#: Errors of conflicts with another transaction. Of two that add one key, the second is repeated, and
+#: then finds the first one's row.
 _CONFLICTS: Final = (
     errors.SerializationFailure,
     errors.DeadlockDetected,
     errors.UniqueViolation,
 )
-#: Errors of a server that ends, begins, or lets nobody write any more.
+#: Errors of a server that stops, starts, or has become read-only.
 _GONE: Final = (
     errors.AdminShutdown,
     errors.CrashShutdown,
@@ -39,7 +39,7 @@ _GONE: Final = (
     errors.ReadOnlySqlTransaction,
     errors.IdleInTransactionSessionTimeout,
 )
-#: What a value that JSON or PostgreSQL can't carry is refused with.
+#: Errors of values that JSON or PostgreSQL can't encode.
 _VALUE_ERRORS: Final = (
     *(ValueError, TypeError, OverflowError, RecursionError),
     *(psycopg.DataError, psycopg.IntegrityError),
@@ -47,16 +47,16 @@ _VALUE_ERRORS: Final = (
 
 
 class _LostError(Exception):
-    """The connection is gone, and the transaction did nothing."""
+    """The connection is lost, and the transaction changed nothing."""
 
 
 class Transactions:
-    """Executes transactions, each on the connection of the thread that calls.
+    """Executes transactions, each on the connection of the calling thread.
 
     Args:
-        database: Where.
-        core: Says who writes, in what is told of commits.
-        retry_s: Seconds for which a server that is gone is asked again before calls fail.
+        database: The database.
+        core: The id of this Core in announcements of commits.
+        retry_s: Seconds to wait for a lost server before calls fail.
     """
 
     def __init__(self, database: Database, core: str, retry_s: float) -> None:
@@ -71,11 +71,11 @@ class Transactions:
         self._closing = threading.Event()
 
     def write(self, work: Work[T]) -> T:
-        """Do something, and tell the other Cores that it is done.
+        """Execute a write, and announce its commit to the other Cores.
 
         Raises:
-            CommandError: As the work does; `invalid_message`: JSON or PostgreSQL can't carry a value.
-            StoreError: It can't be kept or read.
+            CommandError: As the work does; `invalid_message`: JSON or PostgreSQL can't encode a value.
+            StoreError: The data can't be written or read.
         """
         return self._repeat(lambda: self._write_once(work))
 
@@ -86,11 +86,11 @@ class Transactions:
         )
 
     def peek(self, work: Work[T]) -> T:
-        """Read something: each statement sees what is there then. Errors as `write`."""
+        """Read, where each statement sees the data committed by then. Errors as `write`."""
         return self._repeat(lambda: self._read_once(work, None))
 
     def close(self) -> None:
-        """Let go of all connections, once nothing is under way. Idempotent."""
+        """Close all connections, once no transaction is in progress. Idempotent."""
         self._closing.set()
         with self._lock:
             for connection in self._connections:
@@ -163,11 +163,11 @@ class Transactions:
                 return answer
 
     def _is_waiting(self, error: Exception) -> bool:
-        """Whether the server isn't there: then it is waited for, a while. Else what may be better at the
-        next try was lost, or met another transaction.
+        """Whether the server is unavailable: then wait for it, up to the limit. False for a lost
+        connection or a conflict, after which a new attempt may succeed.
 
         Raises:
-            CommandError, StoreError: It isn't better then.
+            CommandError, StoreError: A new attempt can't succeed.
         """
         connection: psycopg.Connection | None = getattr(self._own, "connection", None)
         if isinstance(error, _CONFLICTS):
@@ -226,6 +226,6 @@ class Transactions:
 
 
 def _is_about_value(error: Exception) -> bool:
-    """Whether a value can't be carried; of a class that psycopg doesn't know it says so itself."""
+    """Whether a value can't be encoded; psycopg itself raises an error for unknown classes."""
     is_unknown_class = isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None
     return is_unknown_class or isinstance(error, _VALUE_ERRORS)

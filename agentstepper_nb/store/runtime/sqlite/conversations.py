@@ -1,4 +1,4 @@
-"""Conversations: who takes part, what is said, and how far each session has read."""
+"""Conversations: participants, messages, and read cursors of sessions."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ def advance(connection: sqlite3.Connection, request: ConversationCursor) -> Conv
 
 
 def find_message_number(connection: sqlite3.Connection, conversation: str, message: str) -> int:
-    """The number of a message: those after it have greater ones.
+    """Find the number of a message: later messages have greater numbers.
 
     Raises:
-        CommandError: `unknown_message_id`: this conversation has none of this id.
+        CommandError: `unknown_message_id`: the conversation has no such message.
     """
     row = connection.execute(
         "SELECT n FROM conversation_messages WHERE message_id = ? AND conversation_id = ?",
@@ -103,7 +103,7 @@ def find_message_number(connection: sqlite3.Connection, conversation: str, messa
 
 
 def require_conversation(connection: sqlite3.Connection, conversation: str) -> None:
-    """See that there is such a conversation.
+    """Check that a conversation exists.
 
     Raises:
         CommandError: `unknown_conversation`.
@@ -115,7 +115,7 @@ def require_conversation(connection: sqlite3.Connection, conversation: str) -> N
 def _find_present_participant(
     connection: sqlite3.Connection, request: Participant
 ) -> Participant | None:
-    """The same user or session, where it takes part and hasn't left."""
+    """Find the same user or session among the present participants."""
     who = "user_id" if request.kind is ParticipantKind.USER else "session_id"
     row = connection.execute(
         f"{make_select(PARTICIPANTS)} WHERE conversation_id = ? AND kind = ? AND {who} = ?"

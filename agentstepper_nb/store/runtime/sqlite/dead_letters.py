@@ -66,7 +66,7 @@ def _cancel(
 
 
 def _store_cancelled(connection: sqlite3.Connection, action: Action) -> None:
-    """Keep an action as `schedules.cancel` made it; a session that it was to create has ended."""
+    """Store an action that `schedules.cancel` made; end the session that it would have created."""
     if action.status is ActionStatus.CLAIMED:
         connection.execute(
             "UPDATE actions SET every = NULL, cron = NULL WHERE id = ?", (action.id,)

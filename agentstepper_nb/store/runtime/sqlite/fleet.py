@@ -1,7 +1,7 @@
-"""How all sessions stand, counted by SQLite: see `RuntimeStore.fleet`.
+"""The state of all sessions, counted by SQLite: see `RuntimeStore.fleet`.
 
-`?` of the runs that a person halted is a JSON list, so that a statement is the same however many there
-are.
+The parameter with the halted runs is a JSON list, so that the statement is the same for any number of
+runs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COUNT_SESSIONS: Final = (
     f"SELECT status, moniker, attempt > 0, status = 'running' AND {_IS_HALTED}, count(*)"
     " FROM agent_state INDEXED BY agent_state_fleet GROUP BY 1, 2, 3, 4"
 )
-#: Of the few whose next step has tries behind it.
+#: Counts quarantined sessions, among the few whose next step was tried before.
 _COUNT_QUARANTINED: Final = (
     "SELECT moniker, count(*) FROM agent_state INDEXED BY agent_state_fleet"
     " WHERE status = 'error' AND attempt > 0 AND losses <> '[]' GROUP BY moniker"
@@ -51,7 +51,7 @@ _COUNT_FAILED_ACTIONS: Final = (
     " WHERE status = 'failed' GROUP BY error"
 )
 
-#: What a step said last, where its result isn't so large that reading it for a line is a waste.
+#: A step's text, unless its result is so large that reading it for one line is wasteful.
 _WORDS: Final = (
     "CASE WHEN length(result) < 100000 AND json_valid(result)"
     f" THEN substr(json_extract(result, '$.text'), 1, {MAX_WORDS_CHARS}) END"
@@ -69,7 +69,7 @@ _SELECT_FAILED_ACTIONS: Final = (
 
 _WAITS: Final = f"status = 'running' AND {_IS_HALTED}"
 _GOES_ON: Final = f"status = 'running' AND NOT {_IS_HALTED}"
-#: What sessions of these statuses have in common; of the others it is the status itself.
+#: The conditions of these statuses; for the others, the condition is the status itself.
 _CONDITIONS: Final = {
     FleetStatus.HALTED: _WAITS,
     FleetStatus.RUNNING: f"{_GOES_ON} AND attempt = 0",
@@ -77,10 +77,10 @@ _CONDITIONS: Final = {
     FleetStatus.QUARANTINED: "status = 'error' AND losses <> '[]'",
     FleetStatus.ERROR: "status = 'error' AND losses = '[]'",
 }
-#: Those that ask which runs are halted.
+#: The statuses that depend on which runs are halted.
 _OF_HALTED: Final = frozenset({FleetStatus.HALTED, FleetStatus.RUNNING, FleetStatus.RETRYING})
 
-#: An error and how often it stands there.
+#: An error and its number of occurrences.
 _ErrorCount = tuple[str | None, int]
 
 
@@ -123,7 +123,7 @@ def _count_sessions(connection: sqlite3.Connection, halted: str) -> tuple[FleetC
 def _make_filter(
     request: FleetQuery, halted: str, errors: Sequence[_ErrorCount]
 ) -> WhereClause | None:
-    """The conditions of the page; None where it isn't asked for."""
+    """The conditions of the page; None if no page is requested."""
     if not request.limit:
         return None
     where = WhereClause().add("moniker = ?", request.moniker)
@@ -177,7 +177,7 @@ def _count_matching(connection: sqlite3.Connection, where: WhereClause | None) -
 def _list_halted(
     connection: sqlite3.Connection, runs: Sequence[str], halted: str
 ) -> tuple[FleetSession, ...]:
-    """The sessions of these runs: a run is of one session at most, and a session has one at a time."""
+    """List the sessions of these runs: a run belongs to one session, which has one run at a time."""
     if not runs:
         return ()
     listed = msgspec.json.encode(runs).decode()
@@ -190,7 +190,7 @@ def _list_halted(
     return tuple(_decode_session(row) for row in rows)
 
 
-#: Sessions whose run may be live.
+#: The statuses of sessions whose run may be live.
 _WITH_RUN: Final = (SessionStatus.RUNNING, SessionStatus.PAUSED, SessionStatus.STOPPING)
 
 

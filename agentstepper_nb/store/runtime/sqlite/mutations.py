@@ -1,4 +1,4 @@
-"""What is written: what became of a session, and actions that come into the queue."""
+"""Writes: changes of a session, and actions that are enqueued."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from .row_codec import (
     make_select,
 )
 
-#: Actions that somebody has to do yet.
+#: The statuses of actions that aren't finished.
 OPEN_STATUSES: Final = frozenset({ActionStatus.QUEUED, ActionStatus.CLAIMED})
 
 _UPDATE_STATE: Final = STATES.update("session_id")
 _STATUS: Final = STATES.columns.index("status")
-#: What stays as the session was created with: a worker of an earlier version knows nothing of it.
+#: The columns that never change: a worker of an earlier version doesn't know them.
 _FIXED: Final = tuple(map(STATES.columns.index, ("moniker", "moniker_version", "requires")))
 _ADD_STEP: Final = STEPS.insert()
 
@@ -97,7 +97,7 @@ def _check(request: SessionWrite, epoch: int, owner: str | None) -> None:
 
 
 def _store_snapshot(connection: sqlite3.Connection, state: AgentState, epoch: int) -> bool:
-    """Keep a snapshot; False where it is kept already."""
+    """Store a snapshot; False if it is stored already."""
     row = list(STATES.encode_row(replace(state, epoch=epoch)))
     before = connection.execute(
         f"{make_select(STATES)} WHERE session_id = ?", (state.session_id,)
@@ -117,19 +117,19 @@ def _store_snapshot(connection: sqlite3.Connection, state: AgentState, epoch: in
 
 
 def update_snapshot(connection: sqlite3.Connection, state: AgentState) -> None:
-    """Write a session's snapshot, whatever it was before; nobody has a session that has ended."""
+    """Write a session's snapshot over the present one; an ended session has no owner."""
     if state.status not in LIVE_STATUSES:
         end_lease(connection, state.session_id)
     connection.execute(_UPDATE_STATE, (*STATES.encode_row(state), state.session_id))
 
 
 def end_lease(connection: sqlite3.Connection, session_id: str) -> None:
-    """Nobody has a session any more."""
+    """Remove a session's owner and lease."""
     connection.execute("DELETE FROM holds WHERE session_id = ?", (session_id,))
 
 
 def _store_step(connection: sqlite3.Connection, step: AgentStep) -> bool:
-    """Keep a step; False where it is kept already."""
+    """Store a step; False if it is stored already."""
     found = connection.execute(
         "SELECT id, session_id, iteration, event_seq FROM agent_steps"
         " WHERE id = ? OR (session_id = ? AND iteration = ? AND event_seq = ?)",
@@ -189,7 +189,7 @@ SELECT_FIRST_ACTION: Final = (
     " ORDER BY rank, urgency DESC, n LIMIT 1"
 )
 _CONTROL_KINDS: Final = ", ".join(f"'{kind.value}'" for kind in sorted(CONTROL_ACTIONS))
-#: Actions whose time has come take their place among the others of their sessions.
+#: Puts due actions into their place among the others of their sessions.
 PROMOTE_DUE_ACTIONS: Final = (
     "UPDATE actions SET due_at = NULL, rank = CASE WHEN kind = 'agent_create' THEN 0"
     f" WHEN kind IN ({_CONTROL_KINDS}) THEN 1 ELSE 2 END WHERE due_at <= ? RETURNING session_id"
@@ -201,7 +201,7 @@ SELECT_CLAIMED_UNTIL: Final = (
     "SELECT max(lease_until) FROM actions INDEXED BY actions_under_way"
     " WHERE session_id = ? AND status = 'claimed'"
 )
-#: What a session needs of its worker (nothing where it has ended), and who has it.
+#: A session's requirements (empty if it has ended), and its owner.
 _SELECT_ROUTE_AND_HOLD: Final = (
     "SELECT CASE WHEN s.status IN ('created', 'running', 'paused', 'stopping') THEN s.route ELSE 0 END,"
     " h.owner, h.lease_until FROM (SELECT ?1 AS id) AS t"
@@ -212,7 +212,7 @@ _INSERT: Final = ACTIONS.insert(("rank", "due_at"))
 
 
 def enqueue_action(connection: sqlite3.Connection, action: Action) -> tuple[Action, bool]:
-    """Enqueue an action for a session that exists, or give the one that is known; whether it is new.
+    """Enqueue an action for an existing session, or find the known one. Returns also whether it is new.
 
     Raises:
         CommandError: `unknown_session`.
@@ -227,13 +227,13 @@ def enqueue_action(connection: sqlite3.Connection, action: Action) -> tuple[Acti
 
 
 def _enqueue_new(connection: sqlite3.Connection, actions: tuple[Action, ...]) -> tuple[Action, ...]:
-    """Enqueue actions, and give those that weren't known."""
+    """Enqueue actions. Returns those that weren't known."""
     enqueued = [enqueue_action(connection, each) for each in actions]
     return tuple(action for action, is_new in enqueued if is_new)
 
 
 def add_action(connection: sqlite3.Connection, action: Action) -> None:
-    """Put an action into the queue; one that is over already is stored as it stands."""
+    """Add an action to the queue; one that has ended is stored unchanged."""
     rank: int | None = None
     if action.status in OPEN_STATUSES:
         rank = 0 if action.kind is ActionKind.CREATE else 1 if action.kind in CONTROL_ACTIONS else 2
@@ -245,7 +245,7 @@ def add_action(connection: sqlite3.Connection, action: Action) -> None:
 
 
 def insert_session(connection: sqlite3.Connection, creation: CreateAgentSession) -> None:
-    """Put a session that there isn't yet into the tables, with what its creation writes besides."""
+    """Insert a new session, with the other rows that its creation writes."""
     route = add_route(connection, creation.state)
     connection.execute(STATES.insert(("route",)), (*STATES.encode_row(creation.state), route))
     add_action(connection, creation.action)
@@ -280,7 +280,7 @@ def enqueue_following(
 def _without_lost_conversation(
     connection: sqlite3.Connection, creation: CreateAgentSession
 ) -> CreateAgentSession:
-    """A creation that no conversation stands in the way of which is there no more."""
+    """Remove the conversation from a creation if the conversation was deleted."""
     id = creation.state.conversation_id
     if id is None or find_row(connection, CONVERSATIONS, "conversation_id", id) is not None:
         return creation
@@ -289,13 +289,13 @@ def _without_lost_conversation(
 
 
 def promote_due_actions(connection: sqlite3.Connection, now: float) -> None:
-    """Let the actions be claimed whose time has come."""
+    """Make due actions claimable."""
     for session in {row[0] for row in connection.execute(PROMOTE_DUE_ACTIONS, (now,)).fetchall()}:
         refresh_first_action(connection, session, now)
 
 
 def find_known_action(connection: sqlite3.Connection, action: Action) -> Action | None:
-    """The action that has the same id or the same `idem_key`."""
+    """Find an action with the same id or `idem_key`."""
     known = find_row(connection, ACTIONS, "id", action.id)
     if known is None and action.idem_key is not None:
         known = find_row(connection, ACTIONS, "idem_key", action.idem_key)
@@ -305,12 +305,12 @@ def find_known_action(connection: sqlite3.Connection, action: Action) -> Action 
 def refresh_first_action(
     connection: sqlite3.Connection, session_id: str, now: float = -math.inf
 ) -> None:
-    """Write anew which action of a session is first, and who may claim it.
+    """Recompute which action of a session is first, and which owner may claim it.
 
     Args:
-        connection: The writer's.
-        session_id: The session.
-        now: Leases that are over by then count no more. Without it all do, until the next claim.
+        connection: The writer's connection.
+        session_id: The session's id.
+        now: The time at which leases expire. Without it all leases count as valid, until the next claim.
     """
     first = connection.execute(SELECT_FIRST_ACTION, (session_id,)).fetchone()
     if first is None or first[2] is not None:
@@ -343,7 +343,7 @@ def read_session(connection: sqlite3.Connection, session_id: str) -> AgentState:
 
 
 def read_epoch_and_owner(connection: sqlite3.Connection, session_id: str) -> tuple[int, str | None]:
-    """A session's epoch, and who has it, without its snapshot. Raises as `session`."""
+    """Read a session's epoch and owner, without its snapshot. Raises as `session`."""
     row = connection.execute(
         "SELECT s.epoch, h.owner FROM agent_state AS s LEFT JOIN holds AS h"
         " ON h.session_id = s.session_id WHERE s.session_id = ?",

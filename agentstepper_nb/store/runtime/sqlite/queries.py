@@ -1,4 +1,4 @@
-"""What is asked of the tables, without changing them."""
+"""Queries of the tables, without changes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ from .row_codec import (
 
 log = logging.getLogger(__name__)
 
-#: Where the rows are that `ChangedRows` has, by its fields.
+#: The tables of `ChangedRows`, by its fields.
 CHANGED_TABLES: Final[dict[str, RowTable[Any]]] = {
     "states": STATES,
     "steps": STEPS,
@@ -71,20 +71,20 @@ CHANGED_TABLES: Final[dict[str, RowTable[Any]]] = {
 
 @dataclass
 class WhereClause:
-    """Conditions, all of which hold, and their values."""
+    """Conditions that all must hold, and their values."""
 
     terms: list[str] = field(default_factory=list)
     values: list[Value] = field(default_factory=list)
 
     def add(self, term: str, *values: Value) -> WhereClause:
-        """One more, where none of its values is None."""
+        """Add a condition, unless one of its values is None."""
         if None not in values:
             self.terms.append(term)
             self.values += values
         return self
 
     def any_of(self, column: str, values: Iterable[Value]) -> WhereClause:
-        """One more: the column has one of these, where there are any."""
+        """Add the condition that the column has one of these values, unless there are none."""
         found = tuple(values)
         if found:
             self.add(f"{column} IN ({', '.join('?' * len(found))})", *found)
@@ -92,7 +92,7 @@ class WhereClause:
 
     @property
     def text(self) -> str:
-        """As it stands in a statement."""
+        """The clause's text in a statement."""
         return f" WHERE {' AND '.join(self.terms)}" if self.terms else ""
 
 
@@ -156,7 +156,7 @@ def find_steps(connection: sqlite3.Connection, request: StepQuery) -> AgentStepL
 def _latest_steps(
     connection: sqlite3.Connection, request: StepQuery, filters: WhereClause
 ) -> AgentStepList:
-    """Of each session the last step that the filters let through; the others aren't read."""
+    """Read the last step of each session that passes the filters, without reading the others."""
     sessions = (
         WhereClause()
         .add("session_id = ?", request.session_id)
@@ -175,10 +175,10 @@ def _latest_steps(
 
 
 def select_distinct_sessions(where: WhereClause) -> str:
-    """A common table `sessions (id)` of those that steps name, each found by one look into an index.
+    """A common table `sessions (id)` of the sessions that steps name, each found by one index lookup.
 
     Args:
-        where: Which steps; its values are needed twice.
+        where: The conditions on the steps; their values are needed twice.
     """
     after = WhereClause([*where.terms, "session_id > sessions.id"], [])
     return (
@@ -260,7 +260,7 @@ def find_changes(connection: sqlite3.Connection, request: ChangeQuery) -> Change
 def _read_changed(
     connection: sqlite3.Connection, table: RowTable[Any], keys: list[int]
 ) -> tuple[Any, ...]:
-    """The rows of these numbers, in their order; one that is hurt is left out."""
+    """Read the rows with these numbers, in order; a damaged row is left out."""
     values = []
     for row in connection.execute(
         f"SELECT {', '.join(f't.{column}' for column in table.columns)} FROM json_each(?) AS k"
@@ -337,7 +337,7 @@ def _summarize_state(state: AgentState) -> AgentSessionInfo:
 
 
 def _find_sessions_without_state(connection: sqlite3.Connection, agent: str) -> list[str]:
-    """The agent's sessions that have steps and no snapshot."""
+    """List the agent's sessions that have steps but no snapshot."""
     where = WhereClause().add("agent_id = ?", agent)
     rows = connection.execute(
         f"WITH RECURSIVE {select_distinct_sessions(where)} SELECT id FROM sessions WHERE id IS NOT NULL"

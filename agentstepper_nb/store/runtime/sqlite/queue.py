@@ -1,4 +1,4 @@
-"""The queue: who may claim what next, and who has which session."""
+"""The queue: which owner may claim which action next, and the owners of sessions."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from .row_codec import ACTIONS, Value, find_row, find_state, make_select, to_jso
 
 log = logging.getLogger(__name__)
 
-#: Sessions that a lease which is over kept from others.
+#: Sessions that an expired lease has reserved for an owner.
 SELECT_DUE_SESSIONS: Final = "SELECT session_id FROM heads WHERE due <= ?"
-#: What an owner has claimed. (By itself SQLite takes all that anybody has.)
+#: An owner's claimed actions. (SQLite's own plan would read the claims of all owners.)
 SELECT_CLAIMED_ACTIONS: Final = (
     "SELECT id, lease_until FROM actions INDEXED BY actions_claimed"
     " WHERE status = 'claimed' AND owner = ? ORDER BY n"
@@ -49,7 +49,7 @@ _FAIL_ACTION: Final = (
     "UPDATE actions SET status = 'failed', error = ?, processed_at = ?, lease_until = NULL,"
     " rank = NULL WHERE id = ?"
 )
-#: What stands in `holds.ending` of an owner that broke off its steps itself.
+#: The value of `holds.ending` for an owner that interrupted its steps itself.
 _HANDED_OVER: Final = ""
 _FAIL_SESSION: Final = "UPDATE agent_state SET status = 'error' WHERE session_id = ?"
 _REQUEUE_CLAIMED: Final = (
@@ -96,11 +96,11 @@ def claim(connection: sqlite3.Connection, request: ClaimAction) -> ClaimedAction
 def claim_first(
     connection: sqlite3.Connection, request: ClaimAction, find_next: Callable[[], Action | None]
 ) -> ClaimedAction:
-    """Give the first claim whose session can be read.
+    """Return the first claim whose session can be read.
 
     Args:
-        connection: The writer's.
-        request: Whose claim it is.
+        connection: The writer's connection.
+        request: The owner's request.
         find_next: Claims the next action.
     """
     while (action := find_next()) is not None:
@@ -161,9 +161,9 @@ def adopt_each(
     """Give sessions to an owner, or end them.
 
     Args:
-        connection: The writer's.
-        request: Whose they are from now on.
-        sessions: Sessions that go on by themselves, and that nobody has any more.
+        connection: The writer's connection.
+        request: The new owner's request.
+        sessions: The ids of running sessions without an owner.
     """
     adopted: list[AgentState] = []
     ended: list[AgentState] = []
@@ -274,14 +274,14 @@ def fail_claim(
     request: ClaimAction,
     error: StoreError,
 ) -> None:
-    """An action can't be read, or its session: it is over, and so not in the way of all others."""
+    """Fail an action that can't be read, or whose session can't, so that it doesn't block others."""
     log.error("%s The action %s ends as well.", error, action)
     connection.execute(_FAIL_ACTION, (str(error), request.now, action))
     mutations.refresh_first_action(connection, session)
 
 
 def _requeue_expired(connection: sqlite3.Connection, action: Action) -> None:
-    """One at a time: what of the session was claimed under a lease that is over waits again."""
+    """Requeue the session's other actions that were claimed under an expired lease."""
     connection.execute(
         f"{_REQUEUE_CLAIMED} AND id <> ?",
         (action.session_id, action.id),
@@ -294,7 +294,7 @@ def _requeue_all(connection: sqlite3.Connection, session: str) -> None:
 
 
 def _lease_if_free(connection: sqlite3.Connection, session: str, request: ClaimAction) -> None:
-    """The claimed action's session is the owner's from now on, where it is live."""
+    """Lease the claimed action's session to the owner, if the session is live."""
     hold = connection.execute(
         "SELECT owner, lease_until FROM holds WHERE session_id = ?", (session,)
     ).fetchone()
@@ -314,10 +314,10 @@ def _lease_if_free(connection: sqlite3.Connection, session: str, request: ClaimA
 def _take_over(
     connection: sqlite3.Connection, session: str, request: ClaimAction | AdoptSessions
 ) -> AgentState:
-    """Give a session to an owner, or end it: see `protocol.step_losses`. No step of it is under way.
+    """Give a session to an owner, or end it: see `protocol.step_losses`. No step may be in progress.
 
     Raises:
-        StoreError: Its row is damaged.
+        StoreError: The session's row is damaged.
     """
     loss = _find_loss(connection, session, request)
     connection.execute("UPDATE agent_state SET epoch = epoch + 1 WHERE session_id = ?", (session,))
@@ -340,7 +340,7 @@ def _take_over(
 def _find_loss(
     connection: sqlite3.Connection, session: str, request: ClaimAction | AdoptSessions
 ) -> StepLoss | None:
-    """How the one who had a session before was lost; None where nobody had it, or handed it over."""
+    """Find how a session's owner was lost; None if it had none, or the owner handed it over."""
     hold = connection.execute(
         "SELECT owner, lease_until, ending FROM holds WHERE session_id = ?", (session,)
     ).fetchone()

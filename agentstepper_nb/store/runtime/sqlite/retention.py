@@ -1,4 +1,4 @@
-"""Deleting what is kept long enough: sessions that have ended, and conversations that nobody needs."""
+"""Deletes expired rows: sessions that have ended, and conversations that no session needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ....protocol.runtime_store_messages import PrunedRows, PruneRows
 from .row_codec import Value
 
 _IS_OVER: Final = "s.status IN ('stopped', 'done', 'error')"
-#: Sessions that may go: nothing of them is open.
+#: Ended sessions without open actions, which may be deleted.
 _ENDED: Final = (
     f"FROM agent_state AS s INDEXED BY agent_state_ended WHERE {_IS_OVER} AND NOT EXISTS"
     " (SELECT 1 FROM actions AS a WHERE a.session_id = s.session_id AND a.rank IS NOT NULL)"
@@ -20,7 +20,7 @@ SELECT_OLD_SESSION: Final = (
 SELECT_SURPLUS_SESSION: Final = (
     f"SELECT s.session_id {_ENDED} ORDER BY s.updated_at DESC, s.n DESC LIMIT 1 OFFSET ?"
 )
-#: Conversations that may go: no session that is kept belongs to them, nor takes part.
+#: Deletable conversations: no remaining session belongs to them or participates.
 _UNUSED: Final = (
     "FROM conversations AS c INDEXED BY conversations_by_age WHERE NOT EXISTS"
     " (SELECT 1 FROM agent_state AS s WHERE s.conversation_id = c.conversation_id)"
@@ -60,7 +60,8 @@ def prune(connection: sqlite3.Connection, request: PruneRows) -> PrunedRows:
 class _Batch:
     """Deletes rows, up to a limit.
 
-    What a row belongs to goes after it: where a batch ends between the two, the next one goes on.
+    A row is deleted before the row that it belongs to: if a batch ends between the two, the next batch
+    continues.
     """
 
     def __init__(self, connection: sqlite3.Connection, limit: int) -> None:

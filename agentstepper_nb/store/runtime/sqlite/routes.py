@@ -1,4 +1,4 @@
-"""What sessions need of their worker, as numbers; which a worker may have, and who has how many."""
+"""Sessions' requirements as route numbers; the routes that a worker accepts, and counts per worker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ....protocol.routes import (
 from ....protocol.runtime import AgentState
 from .row_codec import ACTIONS, Value, from_json, to_json
 
-#: The route of what any worker may do: the actions of sessions that have ended.
+#: The route for any worker: the actions of ended sessions.
 _ANY_WORKER: Final = 0
 _CLAIM: Final = f"""
 UPDATE actions SET status = 'claimed', owner = :owner, lease_until = :until, attempts = attempts + 1
@@ -31,20 +31,20 @@ UPDATE actions SET status = 'claimed', owner = :owner, lease_until = :until, att
   ) AS h JOIN actions AS a ON a.n = h.action ORDER BY a.urgency DESC, a.n LIMIT 1)
 RETURNING {", ".join(ACTIONS.columns)}
 """
-#: The next action that is ready for an owner that takes everything: the first of those that are
-#: anybody's and of its own. Each is the first row of a range of an index.
+#: The next ready action for an owner that accepts every route: the first of those for any owner and of
+#: its own. Each is the first row of a range of an index.
 CLAIM_NEXT_ACTION: Final = _CLAIM % (
     "SELECT * FROM (SELECT action FROM heads INDEXED BY heads_ready WHERE busy = 0 AND owner = ''"
     " ORDER BY urgency DESC, action LIMIT 1)"
 )
-#: The same for an owner that takes some routes only: the first of each, and of its own.
+#: The same for an owner that accepts some routes only: the first of each, and of its own.
 CLAIM_FITTING_ACTION: Final = _CLAIM % (
     "SELECT (SELECT action FROM heads INDEXED BY heads_routed"
     " WHERE busy = 0 AND owner = '' AND route = r.value"
     " ORDER BY urgency DESC, action LIMIT 1) AS action FROM json_each(:routes) AS r"
 )
-#: Sessions of some routes that go on by themselves, and that nobody has any more. They come in the
-#: index's order, so that what isn't taken isn't read.
+#: Running sessions of some routes without an owner, in the index's order, so that rows after the limit
+#: aren't read.
 SELECT_ADOPTABLE_SESSIONS: Final = (
     "SELECT s.session_id FROM json_each(:routes) AS r"
     " CROSS JOIN agent_state AS s INDEXED BY agent_state_begun ON s.route = r.value"
@@ -64,7 +64,7 @@ _SELECT_ROUTES: Final = "SELECT id, moniker, version, requires FROM routes"
 
 
 def add_route(connection: sqlite3.Connection, state: AgentState) -> int:
-    """The number of what a session needs; the first that needs this makes one."""
+    """Return the route number of a session's requirements; new requirements get a new number."""
     route = find_route(state)
     key = (route.moniker, route.moniker_version or "", to_json(route.requires))
     row = connection.execute(
@@ -78,7 +78,7 @@ def add_route(connection: sqlite3.Connection, state: AgentState) -> int:
 
 
 def encode_fitting_routes(connection: sqlite3.Connection, offer: WorkerOffer | None) -> str | None:
-    """The numbers of the routes that fit an offer, as the JSON that statements take."""
+    """Encode the route numbers that fit an offer as the JSON parameter of statements."""
     return to_json(find_fitting_routes(connection, offer))
 
 

@@ -22,7 +22,7 @@ from ....protocol.runtime import (
     Participant,
 )
 
-#: What a column may hold.
+#: The types of a column's value.
 Value = int | float | str | bytes | None
 
 T = TypeVar("T", bound=Struct)
@@ -31,12 +31,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def to_json(value: Any) -> str | None:
-    """A JSON column's text; of nothing there is none."""
+    """Encode a value as a JSON column; None stays None."""
     return None if value is None else _encode(value).decode()
 
 
 def from_json(column: Value) -> Any:
-    """What a JSON column holds: where it is no JSON, its text."""
+    """Decode a JSON column; invalid JSON is returned as text."""
     if not isinstance(column, str):
         return column
     try:
@@ -47,13 +47,13 @@ def from_json(column: Value) -> Any:
 
 @dataclass(frozen=True)
 class RowTable(Generic[T]):
-    """Where the values of a class are kept.
+    """The table that stores the values of a class.
 
     Args:
-        name: The table's.
+        name: The table's name.
         type: The class.
         json: The fields whose columns hold JSON.
-        bool_columns: The fields that are true or false.
+        bool_columns: The boolean fields.
         joined_columns: The fields that other tables have.
     """
 
@@ -71,10 +71,10 @@ class RowTable(Generic[T]):
         )
 
     def encode_row(self, value: T) -> tuple[Value, ...]:
-        """A value's columns.
+        """Encode a value as its columns.
 
         Raises:
-            ValueError: JSON can't carry it; `TypeError` and `RecursionError` say the same.
+            ValueError: JSON can't encode it; `TypeError` and `RecursionError` mean the same.
         """
         return tuple(
             to_json(getattr(value, name)) if name in self.json else getattr(value, name)
@@ -88,20 +88,20 @@ class RowTable(Generic[T]):
         return f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({placeholders})"
 
     def update(self, key: str) -> str:
-        """The statement that changes a whole row, found by a column: its value comes last."""
+        """The statement that updates a whole row by a key column, whose value is the last parameter."""
         return (
             f"UPDATE {self.name} SET {', '.join(f'{c} = ?' for c in self.columns)} WHERE {key} = ?"
         )
 
     def decode_row(self, row: Sequence[Value], extra_columns: Sequence[str] = ()) -> T:
-        """The value of a row.
+        """Decode a row to its value.
 
         Args:
-            row: Its columns.
-            extra_columns: The fields that follow them, from other tables.
+            row: The row's columns.
+            extra_columns: The names of further columns, from other tables.
 
         Raises:
-            StoreError: It is hurt.
+            StoreError: The row is damaged.
         """
         fields = {
             name: from_json(column) if name in self.json else column
@@ -143,7 +143,7 @@ def make_select(table: RowTable[Any]) -> str:
     return f"SELECT {', '.join(table.columns)} FROM {table.name}"
 
 
-#: The same of snapshots, with who has them.
+#: Selects snapshots, with their owners.
 SELECT_STATES: Final = (
     f"SELECT {', '.join(f's.{column}' for column in STATES.columns)}, h.owner, h.lease_until"
     " FROM agent_state AS s LEFT JOIN holds AS h ON h.session_id = s.session_id"
@@ -165,6 +165,6 @@ def find_state(connection: sqlite3.Connection, session_id: str) -> AgentState | 
 def find_row(
     connection: sqlite3.Connection, table: RowTable[T], column: str, key: Value
 ) -> T | None:
-    """The one value that has this in a column."""
+    """Find the one row with this value in a column, and decode it."""
     row = connection.execute(f"{make_select(table)} WHERE {column} = ?", (key,)).fetchone()
     return None if row is None else table.decode_row(row)

@@ -1,4 +1,4 @@
-"""The runtime's file: how it is opened and brought to the last version; the thread that writes it."""
+"""The runtime's file: opens and migrates it, and writes to it on a thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 #: The file, in the folder of the runs.
 RUNTIME_FILE: Final = "runtime.sqlite"
-#: "AR" and the version: what the header's application id says.
+#: The application id in the file's header: "AR" and the version.
 APPLICATION_ID: Final = 0x41520000
 
 _FOLDER: Final = Path(__file__).parent / "migrations"
@@ -38,19 +38,19 @@ _CACHE_KIB: Final = 16 * 1024  # KiB
 
 
 def open_writer(path: Path | None) -> sqlite3.Connection:
-    """Open the file for its one writer. Whoever calls holds the folder's lock.
+    """Open the file for its only writer. The caller must hold the folder's lock.
 
-    A file that is no database, or whose schema is hurt, is put aside, and a new one begins.
+    A file that isn't a database, or whose schema is damaged, is set aside, and a new file is created.
 
     Args:
-        path: The file; None keeps everything in memory.
+        path: The file; None: in memory.
 
     Returns:
         A connection without implicit transactions, for one thread at a time.
 
     Raises:
-        NewerStoreError: A newer program wrote it.
-        StoreError: It can't be opened: no rights, no room, a failing disk.
+        NewerStoreError: A newer program wrote the file.
+        StoreError: The file can't be opened: no permission, no space, a failing disk.
     """
     if path is None:
         return _in_memory()
@@ -77,10 +77,10 @@ def open_writer(path: Path | None) -> sqlite3.Connection:
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """Open the file beside its writer, to read.
+    """Open the file for reading, beside its writer.
 
     Raises:
-        StoreError: It can't be.
+        StoreError: The file can't be opened.
     """
     try:
         return database.connect(path, "ro")
@@ -89,7 +89,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
 
 
 def make_store_error(path: Path, error: Exception) -> StoreError:
-    """What is told where the file can't be read or written."""
+    """Make the error of a file that can't be read or written."""
     if isinstance(error, sqlite3.Error) and database.is_damage(error):
         return StoreError(
             f"{path} is damaged: {error}. Stop the Core and move the file away, so that a "
@@ -148,7 +148,7 @@ def _create(path: Path) -> None:
 
 
 def _migrate(connection: sqlite3.Connection, path: Path | None) -> None:
-    """Bring the tables to the last version; where a file holds any, a copy is left beside it first."""
+    """Migrate the tables to the last version; if the file has data, a copy is made beside it first."""
     found = migrations.read_version(connection, APPLICATION_ID)
     if found == VERSION:
         return
@@ -169,12 +169,11 @@ def _migrate(connection: sqlite3.Connection, path: Path | None) -> None:
 
 #: Seconds after the last transaction until the journal is emptied.
 IDLE_S: Final = 0.5
-#: Seconds until what couldn't be synced is tried again.
+#: Seconds before a failed sync is tried again.
 RETRY_S: Final = 1.0
-#: Seconds in which what goes on failing isn't logged again.
+#: Seconds in which a continuing failure isn't logged again.
 _LOG_INTERVAL_S: Final = 60.0
-#: What a value that JSON or SQLite can't carry is refused with: the file and other calls have no part in
-#: that.
+#: Errors of values that JSON or SQLite can't encode: they concern neither the file nor other calls.
 _VALUE_ERRORS: Final = (
     *(ValueError, TypeError, OverflowError, RecursionError),
     *(sqlite3.ProgrammingError, sqlite3.IntegrityError, sqlite3.DataError),
@@ -188,7 +187,7 @@ Work = Callable[[sqlite3.Connection], T]
 
 @dataclass(eq=False)
 class _Call:
-    """Somebody waits for an answer."""
+    """A call whose caller waits for the result."""
 
     work: Work[Any]
     future: asyncio.Future[Any]
@@ -199,15 +198,15 @@ class _Call:
 
 
 class RuntimeStoreWriter:
-    """Writes to the file, and is the only one who does.
+    """The only writer of the file.
 
     Args:
-        connection: As `runtime_file.open_writer` gives it; the writer closes it.
+        connection: The connection of `runtime_file.open_writer`; the writer closes it.
         path: The file, for people; None: in memory.
         durability: `SYNC` answers once a call is synced; `DURABLE` once it is committed, and syncs at
             most 10 ms later; `RELAXED` likewise, and syncs at most half a second later.
-        idle_s: Seconds after the last transaction until the journal is emptied, and until it is synced
-            where that is `RELAXED`.
+        idle_s: Seconds after the last transaction until the journal is emptied, and with `RELAXED`
+            until it is synced.
     """
 
     def __init__(
@@ -231,15 +230,15 @@ class RuntimeStoreWriter:
         self._thread.start()
 
     async def call(self, work: Work[T], *, is_write: bool = True) -> T:
-        """Do something in a transaction, alone or with others, and give what it gives.
+        """Execute a call in a transaction, alone or with others, and return its result.
 
         Args:
-            work: It leaves no trace where it raises.
+            work: The call. If it raises an exception, its changes are rolled back.
             is_write: Whether it changes anything.
 
         Raises:
-            CommandError: As the work does; `invalid_message`: JSON or SQLite can't carry a value.
-            StoreError: It can't be kept or read.
+            CommandError: As the work does; `invalid_message`: JSON or SQLite can't encode a value.
+            StoreError: The data can't be written or read.
         """
         if self._is_closed:
             raise StoreError(f"{self._path} is closed: open it again.")
@@ -249,7 +248,7 @@ class RuntimeStoreWriter:
         return await call.future  # type: ignore[no-any-return]
 
     async def close(self) -> None:
-        """Write what was asked for before, sync, and let go. Idempotent."""
+        """Execute the earlier calls, sync, and close the file. Idempotent."""
         if not self._is_closed:
             self._is_closed = True
             self._queue.put(None)
@@ -275,7 +274,7 @@ class RuntimeStoreWriter:
         self._journal.close()
 
     def _wait_for_calls(self) -> tuple[list[_Call], bool]:
-        """Wait until something is to be done, and take all that came; False at the end."""
+        """Wait for calls, and take all that are queued; False at the end."""
         calls: list[_Call] = []
         with contextlib.suppress(queue.Empty):
             call = self._queue.get(timeout=self._pause())
@@ -302,7 +301,7 @@ class RuntimeStoreWriter:
                 self._execute([call])
 
     def _log_failure(self, error: sqlite3.Error) -> None:
-        """Log what fails, and what goes on failing once a minute."""
+        """Log a failure, and a continuing one once a minute."""
         now = time.monotonic()
         if self._logged_at is None or now - self._logged_at > _LOG_INTERVAL_S:
             log.error("A value can't be written to %s: %s", self._path, error)
@@ -350,7 +349,7 @@ class RuntimeStoreWriter:
             self._checkpoint_at = time.monotonic() + self._idle_s
 
     def _try_maintenance(self, work: Callable[[], object]) -> None:
-        """What nobody waits for: where it can't be done now, it is later."""
+        """Try maintenance; if it fails now, it is tried later."""
         try:
             work()
         except sqlite3.Error as error:
@@ -358,7 +357,7 @@ class RuntimeStoreWriter:
 
 
 def _send_results(calls: Sequence[_Call]) -> None:
-    """Give the answers, on the loop of who waits; those of one loop at one go."""
+    """Send results on the event loops of the callers; those of one loop together."""
     for loop in {call.loop for call in calls}:
         own = [call for call in calls if call.loop is loop]
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more

@@ -61,16 +61,16 @@ def _reads(
 
 
 class SqliteRuntimeStore:
-    """Keeps the runtime's rows in a file. It has each method of `RuntimeStore`.
+    """Stores the runtime's rows in a SQLite file. It has each method of `RuntimeStore`.
 
     Args:
-        path: The file, whose folder's lock whoever calls holds; None keeps everything in memory.
-        durability: When who is answered: see `runtime_file.RuntimeStoreWriter`.
-        idle_s: As there.
+        path: The file, whose folder's lock the caller holds; None: in memory.
+        durability: When calls are answered: see `runtime_file.RuntimeStoreWriter`.
+        idle_s: See `runtime_file.RuntimeStoreWriter`.
 
     Raises:
         NewerStoreError: A newer program wrote the file.
-        StoreError: It can't be used.
+        StoreError: The file can't be used.
     """
 
     create = _writes(queue.create)
@@ -122,18 +122,18 @@ class SqliteRuntimeStore:
             raise
 
     async def prune(self, request: PruneRows) -> PrunedRows:
-        """Delete what is kept long enough: see `RuntimeStore.prune`."""
+        """Delete expired rows: see `RuntimeStore.prune`."""
         pruned = await self._writer.call(lambda connection: retention.prune(connection, request))
         if self._path is not None and pruned != PrunedRows():
             await asyncio.to_thread(delete_migration_copies, self._path)
         return pruned
 
     async def info(self) -> RuntimeStoreInfo:
-        """Where it keeps, and how much is open."""
+        """Report the store's location, and the number of open actions and sessions."""
         return await self._read(lambda connection: queries.read_info(connection, self._path))
 
     async def close(self) -> None:
-        """Finish what was begun, sync, and let go. Idempotent."""
+        """Finish the calls in progress, sync, and close the file. Idempotent."""
         if self._reader is not None:
             await asyncio.to_thread(self._reader.close)
         await self._writer.close()
@@ -145,7 +145,7 @@ class SqliteRuntimeStore:
 
 
 class _Reader:
-    """A connection that only reads, and its thread. It sees all that was answered before."""
+    """A read-only connection, and its thread. It sees all writes that were answered before."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -160,7 +160,7 @@ class _Reader:
         return await loop.run_in_executor(self._thread, partial(self._on_thread, work))
 
     def close(self) -> None:
-        """Let go, once what was asked for is read. Blocks; idempotent."""
+        """Finish the reads in progress, and close the connection. Blocks; idempotent."""
         self._closed = True
         self._thread.shutdown(wait=True)
         self._connection.close()
@@ -179,14 +179,14 @@ class _Reader:
 def open_runtime_store(
     folder: Path, durability: Durability = Durability.DURABLE
 ) -> SqliteRuntimeStore:
-    """Open the runtime's store beside a folder's runs. Whoever calls holds the folder's lock.
+    """Open the runtime's store beside a folder's runs. The caller must hold the folder's lock.
 
     Args:
-        folder: Made where it is missing.
-        durability: When what is kept outlives what: docs/design/0008-store.md.
+        folder: The folder; created if it doesn't exist.
+        durability: When written data is safe on disk: docs/design/0008-store.md.
 
     Raises:
-        NewerStoreError: A newer program wrote it.
-        StoreError: It can't be used.
+        NewerStoreError: A newer program wrote the store.
+        StoreError: The store can't be used.
     """
     return SqliteRuntimeStore(folder / RUNTIME_FILE, durability)
