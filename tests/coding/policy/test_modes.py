@@ -31,11 +31,11 @@ WORDS = {
 CALLS: dict[str, tuple[Tool, dict[str, Any]]] = {
     "a tool reads": (READ, {"path": "saved.txt"}),
     "a tool changes files": (WRITE, {"path": "saved.txt"}),
-    "a tool changes work that nothing holds": (WRITE, {"path": "unsaved.txt"}),
+    "a tool changes work without a copy": (WRITE, {"path": "unsaved.txt"}),
     "a command only reads": (RUN, {"command": "ls -l | head"}),
     "a build, a test": (RUN, {"command": "pytest -q"}),
     "another command": (RUN, {"command": "psql -c 'drop database x'"}),
-    "a command changes work that nothing holds": (RUN, {"command": "mv saved.txt unsaved.txt"}),
+    "a command changes work without a copy": (RUN, {"command": "mv saved.txt unsaved.txt"}),
     "a command of the dangerous list": (RUN, {"command": "rm -rf build"}),
     "a command wants the network": (RUN, {"command": "psql x", "network": True}),
     "a command wants to change a folder outside": (
