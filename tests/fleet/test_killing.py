@@ -41,6 +41,8 @@ Steps = dict[tuple[str, int], AgentStep]
 class Site(CoreProcesses):
     """A Core in a process, with all that a fleet asks of one."""
 
+    _is_forked = False
+
     def __init__(self, folder: Path, location: str) -> None:
         super().__init__(folder, ("--no-worker", "--runtime-store", location))
         self.client_port = 0

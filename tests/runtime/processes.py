@@ -55,6 +55,9 @@ class CoreProcesses:
         options: What `agentstepper serve` is told besides.
     """
 
+    #: Whether the Core is forked from a process with its imports.
+    _is_forked = True
+
     def __init__(self, folder: Path, options: Sequence[str] = ("--no-worker",)) -> None:
         self.data = folder / "data"
         self.token, self.control = secrets.token_hex(16), secrets.token_hex(16)
@@ -73,7 +76,7 @@ class CoreProcesses:
                 *("--worker-token", self.token, "--control-token", self.control),
                 *("--log-level", "warning", *self._options),
             ],
-            is_forked=True,
+            is_forked=self._is_forked,
         )
         self.agents = served.agents
         self._ports = (served.agents.rpartition(":")[2], served.uis.rpartition(":")[2])

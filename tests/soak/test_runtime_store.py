@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.store.runtime.test_sqlite_conformance import OnDisk
+from tests.unit.store.runtime.test_sqlite_conformance import (
+    OnDisk,
+    empty_file,  # noqa: F401
+)
 
 ROOT = Path(__file__).parents[2]
 
