@@ -1,5 +1,5 @@
 /** A line in which expressions are written, completed and evaluated in a frame; what they came to above it. */
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Inspection } from "../model/inspection";
 import type { CompletionList, Evaluation } from "../protocol/types.gen";
 import { Button } from "../view/button";
@@ -27,11 +27,19 @@ export function Console({ inspection, row, frame }: ConsoleProps) {
   const [chosen, setChosen] = useState(0);
   const back = useRef(0); // how far back in what was written
   const field = useRef<HTMLInputElement>(null);
+  const caret = useRef<number | null>(null); // where it stands once the completed text is in the field
   const end = useRef<HTMLDivElement>(null);
   const list = useId();
   useEffect(() => {
     if (entries.length > 0) end.current?.scrollIntoView({ block: "nearest" });
   }, [entries]);
+  // With the text: a frame later, the person may have typed on.
+  useLayoutEffect(() => {
+    if (caret.current === null) return;
+    field.current?.focus();
+    field.current?.setSelectionRange(caret.current, caret.current);
+    caret.current = null;
+  });
 
   const evaluate = async () => {
     const expression = text.trim();
@@ -60,11 +68,7 @@ export function Console({ inspection, row, frame }: ConsoleProps) {
     const match = found.matches[index] ?? "";
     setText(text.slice(0, found.start) + match + text.slice(found.end));
     setOffers(null);
-    const at = found.start + match.length;
-    requestAnimationFrame(() => {
-      field.current?.focus();
-      field.current?.setSelectionRange(at, at);
-    });
+    caret.current = found.start + match.length;
   };
   const recall = (step: number) => {
     const next = Math.min(entries.length, Math.max(0, back.current + step));

@@ -177,6 +177,17 @@ test("Tab completes, the arrows choose, and Escape gives up", async () => {
   expect(field().value).toBe("name1");
 });
 
+test("what is typed right after a completion comes behind it", async () => {
+  await shown();
+  vi.spyOn(globalThis, "requestAnimationFrame").mockReturnValue(0);
+  await type("na + b");
+  field().setSelectionRange(2, 2);
+  await key("Tab");
+  await key("Enter");
+  expect(field().value).toBe("name0 + b");
+  expect(field().selectionStart).toBe(5);
+});
+
 test("who refuses says why, in the stack's place and in the console", async () => {
   await shown({
     evaluate: async () => {
