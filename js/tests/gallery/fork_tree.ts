@@ -31,17 +31,17 @@ const aFork = (id: string, { at, name, parent, row, cost, ending = "finished" }:
   });
 
 const RUNS = [
-  aFork("r1", { at: 0, name: "fix-tests · run 1", cost: 0.031 }),
-  aFork("r2", { at: 1, name: "fix-tests · run 2", parent: "r1", row: 4, cost: 0.012 }),
+  aFork("r1", { at: 0, name: "Run #1 of fix-tests", cost: 0.031 }),
+  aFork("r2", { at: 1, name: "Run #2 of fix-tests", parent: "r1", row: 4, cost: 0.012 }),
   aFork("r3", {
     at: 2,
-    name: "fix-tests · run 3, with a name that is longer than there is room in a side panel",
+    name: "Run #3 of fix-tests, with a name that is longer than there is room in a side panel",
     parent: "r2",
     row: 12,
     cost: 0.0021,
     ending: "crashed",
   }),
-  aFork("r4", { at: 3, name: "fix-tests · run 4", parent: "r1", cost: 0 }),
+  aFork("r4", { at: 3, name: "Run #4 of fix-tests", parent: "r1", cost: 0 }),
 ];
 
 const node = (run: Run, more: Partial<ForkNode> = {}): ForkNode => ({

@@ -27,15 +27,15 @@ const fork = (id: string, name: string, run: string, row: number | null, at: num
 const OTHERS = [
   aRun("r0", { name: "another agent", started_at: BEGIN - 90_000, ended_at: BEGIN - 89_000 }),
   aRun("r1", {
-    name: "fix-tests · run 1",
+    name: "Run #1 of fix-tests",
     started_at: BEGIN - 10_000,
     ended_at: BEGIN - 9_900,
     state: "idle",
     ending: "finished",
   }),
-  fork("r2", "fix-tests · run 2", "r1", 4, 1),
-  fork("r3", "fix-tests · run 3, with a name that is longer than there is room", "r2", 12, 2),
-  fork("r4", "fix-tests · run 4", "r1", null, 3),
+  fork("r2", "Run #2 of fix-tests", "r1", 4, 1),
+  fork("r3", "Run #3 of fix-tests, with a name that is longer than there is room", "r2", 12, 2),
+  fork("r4", "Run #4 of fix-tests", "r1", null, 3),
 ];
 
 /** A notebook whose cell was changed. */

@@ -37,35 +37,35 @@ const LIVE = { state: "continue", mode: "continue", ended_at: null } as const;
 
 /** As a list is after some days of work: each way to end, and two that go on. */
 const OTHERS: Run[] = [
-  kept("o1", "bench-lease · run 12", null, {
+  kept("o1", "Run #12 of bench-lease", null, {
     ago: 29 * 24 + 4.7,
     took: 7,
     tokens: [1_010_000, 190_000],
     rows: 1000,
     tags: ["bench"],
   }),
-  kept("o2", "write-docs · run 3", "finished", {
+  kept("o2", "Run #3 of write-docs", "finished", {
     ago: 21.3,
     took: 231,
     tokens: [70_100, 11_200],
     rows: 102,
     tags: ["docs"],
   }),
-  kept("o3", "write-docs · run 4", "stopped", {
+  kept("o3", "Run #4 of write-docs", "stopped", {
     ago: 20.9,
     took: 62,
     tokens: [19_400, 2200],
     rows: 33,
     tags: ["docs"],
   }),
-  kept("o4", "write-docs · run 5", "finished", {
+  kept("o4", "Run #5 of write-docs", "finished", {
     ago: 20.7,
     took: 215,
     tokens: [66_000, 11_000],
     rows: 96,
     tags: ["docs", "keep"],
   }),
-  kept("o5", "fix-tests · run 1", "crashed", {
+  kept("o5", "Run #1 of fix-tests", "crashed", {
     ago: 0.6,
     took: 12,
     tokens: [3600, 500],
@@ -74,14 +74,14 @@ const OTHERS: Run[] = [
     failure: { type: "KeyError", message: "'price'" },
     exit_code: 1,
   }),
-  kept("o6", "fix-tests · run 2", "lost", {
+  kept("o6", "Run #2 of fix-tests", "lost", {
     ago: 0.4,
     took: 138,
     tokens: [45_000, 7400],
     rows: 61,
     tags: ["baseline", "before the rounding was changed"],
   }),
-  kept("o7", "triage-inbox · run 1", null, {
+  kept("o7", "Run #1 of triage-inbox", null, {
     ...LIVE,
     ago: 0.07,
     took: 0,
@@ -92,7 +92,7 @@ const OTHERS: Run[] = [
 ];
 
 function shown(): Story {
-  const story = new Story("fix-tests · run 3", {
+  const story = new Story("Run #3 of fix-tests", {
     tags: ["decimal"],
     usage: aUsage(6912, 2900),
   })
@@ -189,16 +189,16 @@ export const HISTORY: Record<string, Scene> = {
     listed(async (user) => {
       for (const run of ["o5", "o6"]) await user.pick(`.as-RunRow[data-run="${run}"] input`);
     }),
-  "history-rename": () => listed((user) => user.press("Rename fix-tests · run 2 (F2)")),
-  "history-tags": () => listed((user) => user.press("Tags of fix-tests · run 2 (t)")),
-  "history-export": () => listed((user) => user.press("Export write-docs · run 5")),
+  "history-rename": () => listed((user) => user.press("Rename Run #2 of fix-tests (F2)")),
+  "history-tags": () => listed((user) => user.press("Tags of Run #2 of fix-tests (t)")),
+  "history-export": () => listed((user) => user.press("Export Run #5 of write-docs")),
   "history-delete": () =>
-    listed((user) => user.press("Delete write-docs · run 4 and its 33 events (Delete)")),
+    listed((user) => user.press("Delete Run #4 of write-docs and its 33 events (Delete)")),
   "history-filter-none": () => listed((user) => user.type(".as-RunsFilter .as-Input", "nightly")),
   "history-search": () => listed(searches("total"), { found: { hits: FOUND, more: true } }),
   "history-search-none": () => listed(searches("quicksort")),
   "history-refused": () =>
-    listed((user) => user.press("Export write-docs · run 5").then(() => user.press("Archive")), {
+    listed((user) => user.press("Export Run #5 of write-docs").then(() => user.press("Archive")), {
       refuses: { code: "damaged_run", message: "Three of its rows can’t be read: run the doctor." },
     }),
   "history-memory": () =>

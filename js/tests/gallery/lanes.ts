@@ -21,7 +21,7 @@ const WRITER = agent("3", "report_writer_for_customers", "planner", "draft");
 
 /** Two researchers, whose rows interleave, and a writer. */
 function parallel(): Story {
-  return new Story("find-causes · run 2", { program: "find_causes.py" })
+  return new Story("Run #2 of find-causes", { program: "find_causes.py" })
     .begins()
     .asks("Why do builds fail on Mondays?", texts.prompt(2))
     .by(PLANNER)

@@ -14,7 +14,7 @@ const NOTE =
 
 /** The same task once more: a better prompt, another file read, and no detour. */
 function second(): Story {
-  return new Story("fix-tests · run 4", { id: "b" })
+  return new Story("Run #4 of fix-tests", { id: "b" })
     .begins()
     .committed("Initialized repository", [])
     .asks("Fix the failing test in this project", texts.prompt(2))

@@ -73,8 +73,8 @@ const SEAMS: RunSeams = {
 
 const OTHERS = [
   ["r1", "first try", "crashed"],
-  ["r2", "fix-tests · run 1", "finished"],
-  ["r3", "fix-tests · run 2", "stopped"],
+  ["r2", "Run #1 of fix-tests", "finished"],
+  ["r3", "Run #2 of fix-tests", "stopped"],
   ["r4", "left alone", "lost"],
 ].map(([id = "", name = "", ending], at) =>
   aRun(id, {
@@ -237,7 +237,7 @@ export const SCENES: Record<string, Scene> = {
       beginning().halted(),
       async (user) => {
         await user.pick(".as-Run");
-        await user.press("Delete fix-tests · run 2");
+        await user.press("Delete Run #2 of fix-tests");
       },
       { others: OTHERS },
     ),

@@ -9,7 +9,7 @@ import type { User } from "./user";
 const CHECK = "grep -q '12 passed' && ! grep -q 'gave up'";
 const OTHERS = [
   aRun("r1", {
-    name: "fix-tests · run 1, with a name that is longer than there is room for in a list",
+    name: "Run #1 of fix-tests, with a name that is longer than there is room for in a list",
     program: "fix_tests.py",
     started_at: BEGIN - 10_000,
     ended_at: BEGIN - 9_900,
@@ -17,7 +17,7 @@ const OTHERS = [
     ending: "finished",
   }),
   aRun("r2", {
-    name: "fix-tests · run 2",
+    name: "Run #2 of fix-tests",
     program: "fix_tests.py",
     started_at: BEGIN - 5_000,
     ended_at: BEGIN - 4_900,

@@ -46,7 +46,7 @@ export class Story {
   #at = BEGIN;
   #events = 0;
 
-  constructor(name = "fix-tests · run 3", fields: Partial<Run> = {}) {
+  constructor(name = "Run #3 of fix-tests", fields: Partial<Run> = {}) {
     this.run = aRun("a", {
       name,
       program: "fix_tests.py",

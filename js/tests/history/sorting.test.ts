@@ -83,7 +83,7 @@ test("what is found is told by run, as it came; runs that are gone or unwanted a
 
 describe("a file's name", () => {
   test.each([
-    ["fix-tests · run 3", "run", "fix-tests · run 3.run"],
+    ["Run #3 of fix-tests", "run", "Run #3 of fix-tests.run"],
     ["fix.run", "run", "fix.run"],
     ["x", "archive", "x.agentstepper.zip"],
     ["../../etc/passwd", "run", "_.._etc_passwd.run"],
