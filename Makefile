@@ -40,8 +40,9 @@ LOWEST_TESTS := tests/unit/protocol --ignore tests/unit/protocol/test_schema.py 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup js chromium postgres third-party kernels lowest demo test test-fast test-server test-lowest test-e2e \
-        test-notebooks fleet test-js test-local-llm coverage soak soak-replay soak-long soak-kills soak-server soak-e2e \
-        soak-gallery frameworks canary screenshots bench lint format generate docs dist FORCE
+        test-notebooks test-slow slow-fast slow-server slow-e2e fleet test-js test-local-llm coverage soak soak-replay \
+        soak-long soak-kills soak-server soak-e2e soak-gallery frameworks canary screenshots bench lint format generate \
+        docs dist FORCE
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,11 +52,26 @@ setup: $(INSTALLED) js chromium postgres $(SAMPLED_FRAMEWORKS) $(AGENTS_KERNEL) 
 demo: $(INSTALLED) js $(AGENTS_KERNEL) ## Open the first tutorial in JupyterLab (DEMO_BROWSER=0: only print the URL)
 	$(BIN)/python scripts/demo.py
 
-# What is longer is marked `soak`. Parts that wait much, or have one process, are run beside another; three at once have tests
-# that wait for a second. All is made first, since two parts would make the same at once.
+# What takes a second or more is marked `slow` where a faster test runs most of the same code, and what takes many is marked
+# `soak`. Parts that wait much, or have one process, are run beside another; three at once have tests that wait for a second.
+# All is made first, since two parts would make the same at once.
 test: $(INSTALLED) js chromium postgres third-party kernels lowest $(SAMPLED_FRAMEWORKS) $(AGENTS_KERNEL)
-test: ## All tests but the long ones; every part is run and timed, whatever fails
-	@MAKE="$(MAKE)" scripts/run_parts.sh lint+test-js+test-lowest test-fast+test-server test-e2e+test-notebooks
+test: ## All tests but the slow and the long ones; every part is run and timed, whatever fails
+	@MAKE="$(MAKE)" scripts/run_parts.sh test-fast+test-server test-e2e+test-notebooks test-js+test-lowest
+
+SLOW := -m "slow and not soak and not frameworks"
+
+test-slow: $(INSTALLED) js chromium postgres third-party kernels $(SAMPLED_FRAMEWORKS) ## The slow tests, all of them, as CI runs them
+	@MAKE="$(MAKE)" scripts/run_parts.sh slow-fast+slow-server slow-e2e
+
+slow-fast:
+	$(BIN)/python -m pytest $(PARALLEL_FAST) $(SLOW)
+
+slow-server:
+	$(BIN)/python -m pytest $(SLOW) tests/server
+
+slow-e2e:
+	$(BIN)/python -m pytest $(PARALLEL_E2E) $(SLOW) tests/e2e
 
 test-fast: $(INSTALLED) js postgres third-party kernels $(SAMPLED_FRAMEWORKS) ## What needs neither a browser nor a Jupyter server
 	$(BIN)/python -m pytest $(PARALLEL_FAST)
@@ -95,10 +111,12 @@ test-local-llm: $(INSTALLED) $(LOCAL_LLM) ## A real model on this machine (downl
 
 # Slower by half than the tests alone, so that each may take longer. What fails is told, and the table printed.
 # A kernel hangs in what measures processes, so that magics and widgets are measured outside of kernels alone.
-coverage: $(INSTALLED) js postgres third-party kernels ## The lines and branches of test-fast and test-server, beside tests/coverage.json
+COVERED := -m "not soak and not local_llm and not frameworks"
+
+coverage: $(INSTALLED) js postgres third-party kernels ## The lines and branches of test-fast, test-server and their slow tests, beside tests/coverage.json
 	rm -rf .make/coverage && mkdir -p .make/coverage
-	$(BIN)/coverage run -m pytest $(PARALLEL) --timeout=300 --ignore=tests/kernels --ignore=tests/widgets; fast=$$?; \
-	    $(BIN)/coverage run -m pytest --timeout=300 tests/server; server=$$?; \
+	$(BIN)/coverage run -m pytest $(PARALLEL) $(COVERED) --timeout=300 --ignore=tests/kernels --ignore=tests/widgets; fast=$$?; \
+	    $(BIN)/coverage run -m pytest $(COVERED) --timeout=300 tests/server; server=$$?; \
 	    $(BIN)/coverage combine --quiet && $(BIN)/coverage json --quiet -o .make/coverage/report.json && \
 	    $(BIN)/python scripts/coverage_by_package.py .make/coverage/report.json $(COVERAGE_OPTIONS) && \
 	    exit $$((fast + server))
@@ -117,10 +135,10 @@ SOAK_LONG = $(BIN)/python -m pytest $(PARALLEL_FAST) --timeout=600 --hypothesis-
     -m "(soak or hypothesis) and not frameworks"
 
 soak-replay:
-	$(SOAK_LONG) $(call BUDGET,240) tests/replay
+	$(SOAK_LONG) $(call BUDGET,220) tests/replay
 
 soak-long:
-	$(SOAK_LONG) $(call BUDGET,150) --ignore=tests/fleet --ignore=tests/replay
+	$(SOAK_LONG) $(call BUDGET,120) --ignore=tests/fleet --ignore=tests/replay
 
 soak-kills:
 	$(BIN)/python -m pytest $(PARALLEL) --timeout=600 --no-loadscope-reorder $(call BUDGET,120) --durations=10 \

@@ -74,6 +74,7 @@ def test_it_runs_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Step in the browser" not in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [
@@ -99,6 +100,7 @@ def test_what_is_kept_is_weighed() -> None:
     assert kept.opening.seconds.middle > 0
 
 
+@pytest.mark.slow
 def test_what_travels_is_weighed() -> None:
     (one,) = wire.measure(3, {"": conversations_text.grow})
     assert one.turns == 3
@@ -106,11 +108,13 @@ def test_what_travels_is_weighed() -> None:
     assert one.new_bytes / 2 < one.view_bytes < one.agent_bytes < 3 * one.new_bytes
 
 
+@pytest.mark.slow
 def test_a_leased_agent_waits_for_nobody() -> None:
     with lease.start_timed_agent(1_000, 2) as leased:
         assert len(leased.time_block(3)) == 2 * 3
 
 
+@pytest.mark.slow
 def test_queries_by_the_seam_are_recorded_and_timed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_session_is_judged_by_its_end_and_its_steps(config: CountConfig) -> No
         assert fault is not None and fault.startswith("s (")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_small_fleet_ends_where_it_should() -> None:
     effort = FleetEffort(sessions=12, workers=1, steps=4, harm_every=4)

@@ -97,6 +97,7 @@ print("over", flush=True)
 """
 
 
+@pytest.mark.slow
 def test_a_fork_leaves_it_behind_and_a_program_ends_without_close_while_an_agent_blocks(
     tmp_path: Path,
 ) -> None:

@@ -105,6 +105,7 @@ async def test_who_watches_sees_what_others_say(
             await within_timeout(watcher.send("Hello"))
 
 
+@pytest.mark.slow
 def test_a_script_without_a_loop(tmp_path: Path, worker_core: AgentStepperCore) -> None:
     """In a process of its own, as people run it: it talks, reads, and is turned away."""
     script = (

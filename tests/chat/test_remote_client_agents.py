@@ -8,6 +8,8 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import Handoff, InterpreterABC, Turn
 from agentstepper_nb.hub import AgentStepperCore
@@ -111,6 +113,7 @@ async def test_a_stopped_turn_ends_the_agents_work(
         await asyncio.wait((attending,))
 
 
+@pytest.mark.slow
 async def test_an_agent_of_another_process(tmp_path: Path, worker_core: AgentStepperCore) -> None:
     """It answers; it is killed in the middle of an answer, which the conversation tells; and its turn
     is over.

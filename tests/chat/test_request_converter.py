@@ -92,6 +92,7 @@ def test_a_path_leads_to_what_it_names(path: str, found: Any) -> None:
     assert find_value({"a": [{"b": 1}, 2]}, path, "nothing") == found
 
 
+@pytest.mark.slow
 def test_what_is_too_deep_or_too_large_is_refused() -> None:
     deep: Any = 1
     for _ in range(100_000):

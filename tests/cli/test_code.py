@@ -164,6 +164,7 @@ def test_a_conversation_with_every_answer_to_an_approval(
     ends(terminal, 0)
 
 
+@pytest.mark.slow
 def test_a_session_is_resumed_and_listed(start: Start, folder: Path, piped: PipedCommand) -> None:
     code, out, _ = piped("one")
     assert code == 0
@@ -264,6 +265,7 @@ def test_an_unknown_command_is_refused_and_not_told_to_the_model(start: Start) -
     ends(terminal, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", select_sample((signal.SIGHUP, signal.SIGTERM), signal.SIGHUP))
 def test_a_terminal_that_is_closed_leaves_no_command(
     start: Start, folder: Path, how: signal.Signals
@@ -291,6 +293,7 @@ def person(core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         yield person
 
 
+@pytest.mark.slow
 def test_the_debugger_answers_first(start: Start, person: LiveView, folder: Path) -> None:
     terminal = start("run rm -rf build")
     terminal.expect("In the debugger: Run #1 of code repo")

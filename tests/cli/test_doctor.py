@@ -40,6 +40,7 @@ def examine(
     return examine
 
 
+@pytest.mark.slow
 def test_what_it_says_about_a_core_that_serves(serve: Callable[..., ServeProcess]) -> None:
     served = serve("--token", "secret-of-the-core")
     found = examined()
@@ -110,6 +111,7 @@ def test_a_hurt_run_is_named_and_repaired(examine: Examine, data: Path) -> None:
     assert examine("--data", str(data)).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_folder_in_use_is_looked_at_and_not_repaired(data: Path) -> None:
     hurt(data)
     with lock_folder(data, "agentstepper serve"):

@@ -120,6 +120,7 @@ def test_a_hostile_name_does_nothing_to_the_terminal(
     assert "\x1b" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_beside_a_core_that_takes_runs_in(
     serve: Callable[..., ServeProcess], folder: Path, tmp_path: Path
 ) -> None:

@@ -126,6 +126,7 @@ def search_until(agents: Agents, text: str, wanted: set[str]) -> None:
             found = error
 
 
+@pytest.mark.slow
 def test_once_writes_all_there_is(serve: Serve, data: Path, tmp_path: Path) -> None:
     serve("--data", str(data), "--no-worker")
     done = project_once(tmp_path / "tables")
@@ -136,6 +137,7 @@ def test_once_writes_all_there_is(serve: Serve, data: Path, tmp_path: Path) -> N
     assert [row["session_id"] for row in rows(tmp_path / "tables", "agent_state")] == ["s"]
 
 
+@pytest.mark.slow
 def test_while_it_runs_what_is_new_is_searched(serve: Serve, data: Path, tmp_path: Path) -> None:
     served = serve("--data", str(data), "--no-worker")
     with Agents.connect(served.agents) as agents:
@@ -164,6 +166,7 @@ def test_while_it_runs_what_is_new_is_searched(serve: Serve, data: Path, tmp_pat
             agents.search("round")
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_the_core_comes_back(serve: Serve, data: Path, tmp_path: Path) -> None:
     first = serve("--data", str(data), "--no-worker")
     port = first.agents.rpartition(":")[2]

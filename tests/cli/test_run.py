@@ -236,6 +236,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of a parent's end")
 def test_it_ends_with_its_parent_also_where_that_is_killed(
     announced: str, person: LiveView

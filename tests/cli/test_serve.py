@@ -58,6 +58,7 @@ def test_it_serves_until_it_is_told_to_stop(number: int, serve: Serve) -> None:
     agent.close()
 
 
+@pytest.mark.slow
 def test_it_ends_with_whoever_holds_its_input() -> None:
     command = [*COMMAND, "serve", "--until-eof", "--client-port", "0", "--ui-port", "0"]
     holder = (
@@ -92,6 +93,7 @@ def test_a_signal_is_a_lost_connection_to_the_originals_agents(number: int, serv
             agent.recv(timeout=30)
 
 
+@pytest.mark.slow
 def test_where_no_file_can_be_opened_it_says_so_once_and_goes_on_later(home: Path) -> None:
     limited = ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", *COMMAND]
     ports = ["--client-port", "0", "--ui-port", "0"]
@@ -352,6 +354,7 @@ def test_a_model_without_an_endpoint_is_said_to_be_of_no_use(serve: Serve) -> No
     assert "summaries are made by rule: the model gpt-x needs OPENAI_API_KEY" in served.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argument", "variable", "chosen"),
     [

@@ -129,6 +129,7 @@ def test_our_own_programs_find_the_control_token(serve: Serve) -> None:
             Agents.connect(served.agents, wrong)
 
 
+@pytest.mark.slow
 def test_the_first_use_starts_a_worker_and_another_where_it_is_killed(
     serve: Serve, home: Path
 ) -> None:
@@ -184,6 +185,7 @@ def serve_again(serve: Serve, ports: list[str], options: list[str]) -> ServeProc
     return serve("--client-port", ports[0], "--ui-port", ports[1], *options)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_not_taken_says_why(
     serve: Serve, by_hand: Callable[..., WorkerCommand]
 ) -> None:
@@ -237,6 +239,7 @@ def test_a_place_for_agents_that_is_none() -> None:
 # ---- TLS, and the end of workers that nobody needs ---------------------------------------------------
 
 
+@pytest.mark.slow
 def test_with_a_certificate_everybody_of_this_user_finds_it(serve: Serve, tmp_path: Path) -> None:
     """Also the worker that it starts, though the certificate names another host."""
     authority = CertificateAuthority(tmp_path)
@@ -253,6 +256,7 @@ def test_with_a_certificate_everybody_of_this_user_finds_it(serve: Serve, tmp_pa
     assert run  # it was debugged there
 
 
+@pytest.mark.slow
 def test_a_worker_ends_by_itself_where_nobody_needs_it(
     serve: Serve, by_hand: Callable[..., WorkerCommand]
 ) -> None:

@@ -251,6 +251,7 @@ def test_runs_are_listed_and_chosen(start: Step, core: AgentStepperCore, ui_url:
     quits(step)
 
 
+@pytest.mark.slow
 def test_a_lost_connection_is_found_again(
     start: Step, serve: Callable[..., ServeProcess], home: Path
 ) -> None:
@@ -339,6 +340,7 @@ def test_colours_are_for_terminals(
     quits(step)
 
 
+@pytest.mark.slow
 def test_output_that_nobody_reads_ends_it(ui_url: str, agent: SocketAgent) -> None:
     """`agentstepper step | head -1` ends quietly."""
     command = f"{sys.executable} -m agentstepper_nb step --url {ui_url} 2>&1 | head -1"

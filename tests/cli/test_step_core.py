@@ -44,6 +44,7 @@ def test_serve_is_found_at_whatever_port(
     quits(step)
 
 
+@pytest.mark.slow
 def test_a_jupyter_server_is_found(
     jupyter: Server, through_pipes: Step, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_jupyter_server_is_found(
     quits(step)
 
 
+@pytest.mark.slow
 def test_several_are_listed(serve: Callable[..., ServeProcess], home: Path) -> None:
     served = [serve("--data", str(home / name)) for name in ("one", "two")]
     step = run_python([*COMMAND, "step"])

@@ -78,6 +78,7 @@ class CountingApprover:
         return ApprovalDecision(approved=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repo", ["bill", pytest.param("colorama", marks=pytest.mark.soak)])
 def test_fewer_than_before(repo: str, tmp_path: Path) -> None:
     copy = prepared(repo, tmp_path)

@@ -88,6 +88,7 @@ async def test_it_mends_a_repository_with_an_approval_of_a_person(
     assert {"coding", "run_command", "write_file"} <= names
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("found")
 async def test_nothing_but_an_approval_approves_what_it_asks(
     tmp_path: Path, view: AsyncLiveView
@@ -160,6 +161,7 @@ async def test_a_model_that_gives_no_answer_is_an_error_step(tmp_path: Path) -> 
         assert "No rule of the script" in (row.error or "")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("found")
 async def test_stop_at_what_it_asks_stops_the_session(tmp_path: Path, view: AsyncLiveView) -> None:
     copy = repair_scenarios.prepare("bill", tmp_path)

@@ -56,6 +56,7 @@ def home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 # A notebook mends all of them in such a session, in soak.
+@pytest.mark.slow
 @pytest.mark.parametrize("repo", select_sample(["bill", "names"], "bill"))
 def test_by_the_session_alone(repo: str, home: Path, person: LiveView) -> None:
     copy = repair_scenarios.prepare(repo, home)
@@ -87,6 +88,7 @@ def test_by_the_session_alone(repo: str, home: Path, person: LiveView) -> None:
     repair_scenarios.check_run(log, person)
 
 
+@pytest.mark.slow
 def test_in_a_terminal(home: Path, person: LiveView) -> None:
     copy = repair_scenarios.prepare("calc", home)
     mend_in_terminal(copy, repair_scenarios.script("calc"), repair_scenarios.PROMPT, home / "data")

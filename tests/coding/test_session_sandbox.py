@@ -205,6 +205,7 @@ def test_a_workspace_below_the_data_folder_shows_nothing_else_of_it(
 FETCH = {"command": "python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 9), 1)'"}
 
 
+@pytest.mark.slow
 def test_without_network_it_is_asked_again_and_granted_for_the_session(
     opened: SandboxedSessions,
 ) -> None:
@@ -260,6 +261,7 @@ def test_yes_never_leaves_the_sandbox(opened: SandboxedSessions) -> None:
     assert not person.requests
 
 
+@pytest.mark.slow
 def test_in_the_debugger_the_second_run_is_a_call_of_its_own(
     opened: SandboxedSessions, person: LiveView
 ) -> None:

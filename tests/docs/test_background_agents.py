@@ -98,6 +98,7 @@ def page(
 # ---- in Python -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_comedian(page: ServedPage) -> None:
     status, *steps = map(str.lower, page.run("python comedian.py"))
     assert status == "stopped"
@@ -158,6 +159,7 @@ def test_the_line(page: ServedPage) -> None:
     assert "session:ID" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_worker_by_hand(home: Path, serve: ServeCommand, programs: ForkedPrograms) -> None:
     """The page's two terminals, and its first program in a third."""
     commands = [block.text.strip() for block in blocks(PAGE)]

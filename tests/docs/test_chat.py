@@ -101,6 +101,7 @@ def test_several_agents(reader: Reader) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_coding_agent(reader: Reader) -> None:
     (reader.folder / "tidy.py").write_text(TIDY)
     (reader.folder / "build").mkdir()
@@ -110,12 +111,14 @@ def test_the_coding_agent(reader: Reader) -> None:
     assert (reader.folder / "build").is_dir()
 
 
+@pytest.mark.slow
 def test_an_endpoint(reader: Reader) -> None:
     with ScriptedServer(WARM).start() as server:
         said = reader.read_lines(f"thermometer.py {server.base_url} scripted")
     assert said == ["FUNCTION temperature 21", "MESSAGE 21 degrees. None"]
 
 
+@pytest.mark.slow
 def test_an_agent_that_runs_on_its_own(reader: Reader, serve: ServeCommand) -> None:
     serve("agentstepper serve --worker-isolation none")
     (said,) = reader.read_lines("joker.py")

@@ -246,6 +246,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
     served.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", SETTINGS)
 def test_it_runs(
     place: str, environment: Environment, programs: ForkedPrograms, tmp_path: Path

@@ -103,6 +103,7 @@ def test_the_agent_needs_no_extension(
     assert end.summary == '["a red boat","a blue boat"]'
 
 
+@pytest.mark.slow
 def test_the_terminal_shows_it(package: Path, home: Path, uis: str) -> None:
     with terminal(f"agentstepper step --url {uis}", stranger(home), home) as view:
         with terminal("python agent.py", stranger(home), package) as agent:

@@ -24,6 +24,7 @@ def test_a_function_starts_again(home: Path, programs: ForkedPrograms) -> None:
     assert (done.returncode, done.stdout) == (0, '"BOATS"\n'), done.stderr
 
 
+@pytest.mark.slow
 def test_a_fork_has_the_files_of_its_row(home: Path, programs: ForkedPrograms) -> None:
     write_files(PAGE, home)
     (in_place,) = [block.text for block in blocks(PAGE) if "put_back" in block.text]

@@ -137,6 +137,7 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
         yield jupyter
 
 
+@pytest.mark.slow
 def test_in_a_notebook(home: Path, uis: str) -> None:
     """The page's two cells: the view, four halts, and what the agent prints."""
     cells = [printed(ATTACH, "%load_ext").text, printed(ATTACH, "%%step librarian").text]
@@ -203,6 +204,7 @@ def test_in_three_terminals(home: Path, serve: ServeCommand) -> None:
         view.expect("finished")
 
 
+@pytest.mark.slow
 def test_run_a_program_under_the_debugger(home: Path, uis: str, programs: ForkedPrograms) -> None:
     command = "agentstepper run -- python agent.py"
     for page in (PROCESSES, README):
@@ -262,6 +264,7 @@ def exports(text: str, **values: str) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_on_another_machine(home: Path, elsewhere: Path, serve: ServeCommand) -> None:
     """The agent knows a URL and a token, and nothing else."""
     served = serve(exports(printed(REMOTE, "serve --host").text, AGENTSTEPPER_TOKEN=TOKEN))

@@ -6,6 +6,7 @@ import asyncio
 import zipfile
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 import agentstepper_nb
@@ -39,6 +40,7 @@ async def store_example_run(folder: Path) -> None:
         store.close()
 
 
+@pytest.mark.slow
 def test_the_page_from_top_to_bottom(home: Path, programs: ForkedPrograms) -> None:
     folder = home / "jupyter" / "data" / "agentstepper"
     asyncio.run(store_example_run(folder))

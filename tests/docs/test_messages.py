@@ -10,6 +10,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Final
 
+import pytest
+
 from tests.docs.pages import GUIDE, ROOT
 
 PAGE: Final = GUIDE / "troubleshooting.md"
@@ -109,6 +111,7 @@ def of_the_view() -> Iterator[str]:
 # ---- the page is true ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_quoted_is_said() -> None:
     quoted = [part for quote in quotes() for part in parts(quote)]
     said = "\0".join(list_texts())
@@ -177,6 +180,7 @@ def arguments(call: ast.Call, constants: dict[str, ast.expr]) -> Iterator[str]:
             yield text
 
 
+@pytest.mark.slow
 def test_what_a_person_is_told_is_on_the_page() -> None:
     quoted = [part for quote in quotes() for part in parts(quote) if len(part) >= SHORT]
     found = list(list_error_texts())

@@ -52,6 +52,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         sys.modules.pop(name, None)
 
 
+@pytest.mark.slow
 def test_the_command_needs_no_key(home: Path, programs: ForkedPrograms) -> None:
     (command,) = [block.text.strip() for block in blocks(PAGE) if block.language == "bash"]
     done = programs.run(command, stranger(home), home)

@@ -59,6 +59,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_run_becomes_a_test(project: Path, programs: ForkedPrograms) -> None:
     environment = stranger(
         project, JUPYTER_DATA_DIR=str(project / "data"), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"

@@ -80,6 +80,7 @@ def tables(folder: Path) -> None:
     asyncio.run(project())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tables")
 def test_the_tables_are_read_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path("read_steps.py")

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 from agentstepper_nb.protocol import inspection as wire
 from tests.docs.conftest import stranger
 from tests.docs.pages import GUIDE, ROOT, blocks
@@ -15,6 +17,7 @@ from tests.sdk.person import LiveView
 PAGE = GUIDE / "stack.md"
 
 
+@pytest.mark.slow
 def test_the_expression_of_the_page(home: Path, uis: str, programs: ForkedPrograms) -> None:
     (command,) = [block.text.strip() for block in blocks(PAGE)]
     said = re.search(

@@ -76,6 +76,7 @@ def started(tmp_path: Path) -> list[psutil.Process]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", select_sample(("03_breakpoints", "06_chat"), "03_breakpoints"))
 def test_a_tutorial_takes_away_only_what_it_has_set(
     core: AgentStepperCore, folder: Path, name: str
@@ -95,6 +96,7 @@ def test_a_kernel_that_has_a_core_has_another_in_the_second_tutorial(
     assert psutil.wait_procs(started(tmp_path), TIMEOUT_S)[1] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "cell"),
     [

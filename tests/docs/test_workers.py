@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from agentstepper_nb import Agents, AgentStepperCore
 from agentstepper_nb.cli.worker_arguments import add_worker_command
 from tests.docs.conftest import start_worker, stranger
@@ -36,6 +38,7 @@ def worker(home: Path, core: AgentStepperCore, *options: str) -> Iterator[subpro
         assert process.wait() == 0
 
 
+@pytest.mark.slow
 def test_the_program_says_what_a_session_waits_for(
     home: Path, core: AgentStepperCore, programs: ForkedPrograms
 ) -> None:

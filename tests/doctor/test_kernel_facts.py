@@ -35,6 +35,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
 REPORT = "import os; from agentstepper_nb import doctor; print(doctor.format_report())"
 
 
+@pytest.mark.slow
 def test_with_the_servers_core(kernel: Kernel) -> None:
     with AgentStepperCore("127.0.0.1", 0, 0) as core:
         url = f"ws://127.0.0.1:{core.client_port}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from .axe import expect_clean
@@ -140,6 +141,7 @@ with ScriptedServer(Script("unsure", [ScriptRule(always, lambda _: next(replies)
 """
 
 
+@pytest.mark.slow
 def test_a_person_asks_a_query_again_and_takes_one_of_the_answers(new_lab: NewLab) -> None:
     program = f"unsure-{next(_numbers)}"
     lab = new_lab(["%load_ext agentstepper_nb", _UNSURE.format(program=program)])

@@ -55,6 +55,7 @@ def press_all(lab: Lab, view: DebuggerView) -> None:
         lab.page.keyboard.press(key)
 
 
+@pytest.mark.slow
 def test_no_key_but_its_own_approves(new_lab: NewLab, jupyter: Jupyter) -> None:
     lab, view, bar = asking(new_lab)
     page = lab.page

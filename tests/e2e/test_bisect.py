@@ -90,6 +90,7 @@ def searched(
     yield made
 
 
+@pytest.mark.slow
 def test_the_event_is_found_after_the_person_has_agreed(
     searched: Searched, context: BrowserContext, jupyter: Jupyter
 ) -> None:
@@ -126,6 +127,7 @@ def test_a_search_is_cancelled_with_the_agent_that_it_executes(searched: Searche
     expect(searched.view.button("Estimate…")).to_be_visible()  # it can be started again
 
 
+@pytest.mark.slow
 def test_a_failure_shows_what_the_program_said(searched: Searched) -> None:
     searched.estimate("no-such-program-here")
     searched.view.press("Begin")
@@ -133,6 +135,7 @@ def test_a_failure_shows_what_the_program_said(searched: Searched) -> None:
     expect(failed).to_contain_text("can't be executed")
 
 
+@pytest.mark.slow
 def test_a_run_becomes_a_test(searched: Searched) -> None:
     export, view = searched.export, searched.view
     export.get_by_role("textbox", name="The agent’s function").fill("looker:nobody")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from .conftest import NewLab
@@ -9,6 +10,7 @@ from .jupyter import Jupyter
 from .test_step_in_jupyterlab import BlockedKernelNotebook
 
 
+@pytest.mark.slow
 def test_a_cell_that_is_run_again_keeps_its_halted_agent(new_lab: NewLab, jupyter: Jupyter) -> None:
     corridor = BlockedKernelNotebook(new_lab, jupyter)
     lab = corridor.lab

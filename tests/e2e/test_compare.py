@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import BrowserContext, expect
 
 from .axe import expect_clean
@@ -10,6 +11,7 @@ from .lab import open_page
 from .test_runs import row_of, run_to_its_end
 
 
+@pytest.mark.slow
 def test_two_runs_are_compared_from_difference_to_difference(
     context: BrowserContext, jupyter: Jupyter
 ) -> None:

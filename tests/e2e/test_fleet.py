@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Final
 
+import pytest
 from playwright.sync_api import Browser, Locator, WebSocket, expect
 
 from .axe import expect_clean
@@ -71,6 +72,7 @@ class FleetView:
         button.click()
 
 
+@pytest.mark.slow
 def test_halted_agents_are_found_edited_and_continued(own_tab: NewLab) -> None:
     number = next(_numbers)
     lion, other = (f"lion-{number}-{at}" for at in range(2))
@@ -111,6 +113,7 @@ def test_halted_agents_are_found_edited_and_continued(own_tab: NewLab) -> None:
     assert lab.errors == []
 
 
+@pytest.mark.slow
 def test_of_ten_thousand_sessions_those_in_sight_are_in_the_document(
     browser: Browser, tmp_path: Path
 ) -> None:

@@ -68,6 +68,7 @@ def expect_looks(page: Page) -> None:
     page.set_viewport_size(size)
 
 
+@pytest.mark.slow
 def test_the_tree_leads_to_runs_and_to_the_first_difference(
     context: BrowserContext, jupyter: Jupyter, tmp_path: Path
 ) -> None:
@@ -163,6 +164,7 @@ def test_a_fork_in_place_is_put_back(
     assert names(project) == ["main.py", "one", "two"]
 
 
+@pytest.mark.slow
 def test_a_fresh_folder_is_the_default(
     context: BrowserContext, jupyter: Jupyter, project: Path
 ) -> None:

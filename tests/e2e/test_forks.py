@@ -198,6 +198,7 @@ except Divergence as error:
 """
 
 
+@pytest.mark.slow
 def test_a_replay_halts_where_its_program_does_something_else(
     context: BrowserContext, jupyter: Jupyter, tmp_path: Path
 ) -> None:

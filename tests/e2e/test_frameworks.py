@@ -26,6 +26,7 @@ def model() -> Iterator[ScriptedServer]:
 
 
 # tests/frameworks has all of them each time, in processes; OpenAI Agents also in cells.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("framework", "mode"),
     [

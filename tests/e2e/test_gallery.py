@@ -44,6 +44,7 @@ def opened(gallery: Gallery, module_page: Page) -> Open:
     return show
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("turn", "look"), list(enumerate(LOOKS)))
 def test_every_scene_is_accessible_and_keeps_to_its_width(
     gallery: Gallery, opened: Open, turn: int, look: tuple[int, Theme]

@@ -53,6 +53,7 @@ class WatchedPage:
         assert view.root.evaluate(ACTIVE) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", select_sample(SHELLS, "page"))
 def test_a_hostile_run_is_harmless(
     request: pytest.FixtureRequest, pictures: Pictures, name: str

@@ -88,6 +88,7 @@ def step_agent(view: DebuggerView, agent: str, words: str) -> None:
     expect(halted(view, agent)).to_contain_text(words)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not AXE.exists(), reason="the JavaScript was built without its tools")
 def test_parallel_agents_are_told_apart_filtered_and_given_breakpoints(
     context: BrowserContext, jupyter: Jupyter, pictures: Pictures

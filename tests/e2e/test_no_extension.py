@@ -69,6 +69,7 @@ class BareNotebook:
         assert self.lab.errors == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "where"), [("--main", "sdk"), pytest.param(None, "magics", marks=pytest.mark.soak)]
 )

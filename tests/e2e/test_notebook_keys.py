@@ -33,6 +33,7 @@ def test_f10_and_f9_need_no_click_in_the_view(new_tab: NewLab, jupyter: Jupyter)
     assert corridor.lab.errors == []
 
 
+@pytest.mark.slow
 def test_step_comes_into_sight_and_jupyterlabs_chords_work_in_the_view(
     new_lab: NewLab, jupyter: Jupyter
 ) -> None:

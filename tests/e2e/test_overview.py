@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from .axe import AXE, expect_clean
@@ -33,6 +34,7 @@ def open_run(context: BrowserContext, jupyter: Jupyter, program: str) -> tuple[P
     return page, view
 
 
+@pytest.mark.slow
 def test_the_edit_that_was_dropped_is_found_by_keys_alone(
     context: BrowserContext, jupyter: Jupyter, tmp_path: Path
 ) -> None:

@@ -143,6 +143,7 @@ def test_an_export_in_a_browser(
     output.screenshot(path=screenshots / f"saved-export-{theme}.png")
 
 
+@pytest.mark.slow
 def test_jupyterlab_shows_it_sanitised_and_trusted(
     lab_of: LabOf, jupyter: Jupyter, screenshots: Path
 ) -> None:

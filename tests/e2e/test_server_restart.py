@@ -77,6 +77,7 @@ def keep_edit(jupyter: Jupyter, run: str, edit: str) -> None:
                 return
 
 
+@pytest.mark.slow
 def test_a_halted_agent_and_its_edits_outlive_the_server(
     context: BrowserContext, server: Server, show: Show
 ) -> None:

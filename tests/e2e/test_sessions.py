@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from .axe import expect_clean
@@ -75,6 +76,7 @@ class SessionsView:
         expect(self.row(agent)).to_contain_text("Paused")
 
 
+@pytest.mark.slow
 def test_agents_are_steered_and_talked_with(own_tab: NewLab) -> None:
     one, other, create = creating()
     lab = own_tab([create, "SessionsWidget()", _END])

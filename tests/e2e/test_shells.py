@@ -27,6 +27,7 @@ def expect_once(shell: Shell) -> None:
     assert shell.errors() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", select_sample(SHELLS, "notebook-inline"))
 def test_the_scenario(request: pytest.FixtureRequest, pictures: Pictures, name: str) -> None:
     shell = SHELLS[name](request)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import BrowserContext, Locator, expect
 
 from .axe import expect_clean
@@ -92,6 +93,7 @@ def test_stack_locals_and_expressions(context: BrowserContext, jupyter: Jupyter)
         expect(stack).to_contain_text("query.response")
 
 
+@pytest.mark.slow
 def test_the_file_opens_in_jupyterlabs_editor(own_lab: NewLab, jupyter: Jupyter) -> None:
     with running(jupyter, "opened"):
         lab = own_lab(["1"])

@@ -51,6 +51,7 @@ def typed(*delays: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("delay", "text", "slower"), [few, *long])
 
 
+@pytest.mark.slow
 @typed(*SPEEDS)
 def test_json_keeps_each_key_in_its_place(
     gallery: Gallery, delay: int, text: str, slower: int

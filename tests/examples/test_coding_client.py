@@ -49,6 +49,7 @@ def test_it_fits_on_a_screen_or_two() -> None:
     assert len(CLIENT.read_text().splitlines()) <= 120
 
 
+@pytest.mark.slow
 def test_a_person_talks_to_the_agent(live: LiveServer) -> None:
     child = client(live)
     child.expect(r"session ([\w-]+)")
@@ -93,6 +94,7 @@ def test_a_person_talks_to_the_agent(live: LiveServer) -> None:
     child.close()
 
 
+@pytest.mark.slow
 def test_it_says_why_it_was_refused(live: LiveServer) -> None:
     child = client(live, "--workspace", "/")
     child.expect("! .*The coding agent may not work in")

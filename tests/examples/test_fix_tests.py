@@ -102,6 +102,7 @@ def read_contents(folder: Path) -> dict[str, bytes]:
 TOOLS_USED = ["run_tests", "read_file", "write_file", "run_tests"]
 
 
+@pytest.mark.slow
 def test_left_alone_the_model_leaves_the_tests_red(folder: Path, client: OpenAI) -> None:
     before = read_contents(folder)
     dbg = PassThroughStepper()
@@ -156,6 +157,7 @@ def test_the_edit_of_one_prompt_stays_in_the_conversation(folder: Path, client: 
     ] * 2
 
 
+@pytest.mark.slow
 def test_it_can_be_turned_round_in_the_middle(folder: Path, client: OpenAI) -> None:
     def edit(prompt: Any) -> Any:
         if len(prompt["messages"]) < 6:
@@ -232,6 +234,7 @@ def test_hidden_files_are_not_listed(folder: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corrected", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_offline_it_needs_no_endpoint(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, corrected: bool

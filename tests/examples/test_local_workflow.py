@@ -31,6 +31,7 @@ def test_the_program_chooses_and_the_model_fills_in(
     assert allowed["properties"]["tool"] == {"const": "write_file"}
 
 
+@pytest.mark.slow
 def test_a_model_that_isnt_there_is_the_runs_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

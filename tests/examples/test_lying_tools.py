@@ -55,6 +55,7 @@ def marked(history: RunHistory) -> dict[int, list[str]]:
     }
 
 
+@pytest.mark.slow
 def test_the_edit_that_was_dropped_is_marked_on_its_row(
     live: AgentStepperCore, tmp_path: Path
 ) -> None:

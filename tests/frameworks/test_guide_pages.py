@@ -114,6 +114,7 @@ def list_modes() -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("framework", "mode"), list_modes())
 def test_its_agent_is_stepped_and_edited(framework: str, mode: str, page: SteppedAgent) -> None:
     tool, change, last = "add", add_ten, CODE if framework == "smolagents" else []

@@ -149,11 +149,13 @@ def codes_until(peer: SocketAgent | SocketView, barrier: str) -> Counter[str]:
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quiet")
 def test_agents_of_version_1(socket_harness: SocketHarness) -> None:
     flooded_by_old_agents(socket_harness, MESSAGES)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quiet")
 def test_agents_of_version_2(socket_harness: SocketHarness) -> None:
     flooded_by_an_agent(socket_harness, MESSAGES)

@@ -49,6 +49,7 @@ def test_a_bomb_of_bare_json(tmp_path: Path, name: str) -> None:
     assert (said, grown < GROWTH) == ("too_large", True), grown
 
 
+@pytest.mark.slow
 def test_a_refusal_quotes_little(tmp_path: Path) -> None:
     path = tmp_path / "quoted.run"
     path.write_bytes(pack_bomb(QUOTED))
@@ -93,6 +94,7 @@ def test_a_bomb_in_an_archive(tmp_path: Path, name: str) -> None:
     assert (said, grown < GROWTH) == ("too_large", True), grown
 
 
+@pytest.mark.slow
 def test_a_file_of_many_empty_lines_is_counted_without_a_list(tmp_path: Path) -> None:
     change = '{"path": "a", "change_type": "new file", "content": "' + "\\n" * (12 << 20) + '"}'
     commit = f'{{"id": "c", "date": 1, "title": "t", "changes": [{change}]}}'
@@ -106,6 +108,7 @@ def test_a_file_of_many_empty_lines_is_counted_without_a_list(tmp_path: Path) ->
 # ---- on the loop ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_others_are_answered_while_a_file_is_read() -> None:
     hub = await open_hub()
     sender, other = ScriptedView(hub), ScriptedView(hub)

@@ -35,6 +35,7 @@ def test_the_limit_is_that_of_the_design() -> None:
     assert MAX_MESSAGE_BYTES == 64 * 1024 * 1024
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", select_sample((1, 2), 2))
 @pytest.mark.parametrize("who", select_sample(("agent", "ui"), "agent"))
 def test_too_large_a_message_closes_and_says_the_limit(
@@ -70,6 +71,7 @@ def test_pieces_count_together(socket_harness: SocketHarness) -> None:
     assert closing(ui)[0] == 1009
 
 
+@pytest.mark.slow
 def test_large_contents_travel_whole(socket_harness: SocketHarness) -> None:
     ui, agent = socket_harness.ui(2), socket_harness.started(1)
     assert isinstance(ui, ViewV2)
@@ -86,6 +88,7 @@ def test_large_contents_travel_whole(socket_harness: SocketHarness) -> None:
 # ---- too slow ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_ui_that_does_not_read_is_let_go(new_socket_harness: NewSocketHarness) -> None:
     socket_harness = new_socket_harness(SMALL_BACKLOG)
     ui, agent = socket_harness.ui(2), socket_harness.started()
@@ -107,6 +110,7 @@ def test_a_ui_that_does_not_read_is_let_go(new_socket_harness: NewSocketHarness)
     assert agent.receive_answer() == "hi"
 
 
+@pytest.mark.slow
 def test_one_large_message_is_no_sign_of_a_ui_that_does_not_read(
     new_socket_harness: NewSocketHarness,
 ) -> None:

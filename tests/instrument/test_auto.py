@@ -170,6 +170,7 @@ def test_without_a_core_the_program_runs_and_a_warning_says_so(
     assert ended.stderr.count("This program runs without the debugger") == 1
 
 
+@pytest.mark.slow
 def test_the_end_says_that_nothing_was_seen(announced: None) -> None:
     words = [*ON_TERMINAL, "-c", "print('done')"]
     with pexpect.spawn(sys.executable, words, encoding="utf-8") as terminal:
@@ -178,6 +179,7 @@ def test_the_end_says_that_nothing_was_seen(announced: None) -> None:
         terminal.expect("docs/guide/attach.md", timeout=TIMEOUT_S)
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_line_says_where_the_program_halts(
     announced: None, agent: Path, server: ScriptedServer, person: LiveView
 ) -> None:

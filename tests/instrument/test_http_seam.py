@@ -254,6 +254,7 @@ def test_an_event_of_the_agents_own_is_the_query(
     assert len(list_queries(person)) == 2
 
 
+@pytest.mark.slow
 def test_a_query_of_our_own_provider_is_not_the_agents(
     dbg: AgentStepper, server: ScriptedServer, person: LiveView
 ) -> None:

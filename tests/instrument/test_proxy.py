@@ -89,6 +89,7 @@ def run_through_proxy(
     return run(*command, *program, OPENAI_BASE_URL=server.base_url, **environment)
 
 
+@pytest.mark.slow
 def test_nodes_sdk_is_edited_and_waits_longer_than_its_timeout(
     live: AgentStepperCore, server: ScriptedServer, person: LiveView, run: Run
 ) -> None:
@@ -207,6 +208,7 @@ def test_the_key_is_the_programs_and_none_is_added(serve: Serve) -> None:
     assert [headers.get("Authorization") for headers in sent] == [None, "Bearer the-programs"]
 
 
+@pytest.mark.slow
 def test_a_python_client_waits_and_keeps_the_services_status(
     serve: Serve, person: LiveView, pool: Any
 ) -> None:

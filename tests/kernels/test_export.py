@@ -25,6 +25,7 @@ def front(front: Frontend) -> Frontend:
     return front
 
 
+@pytest.mark.slow
 def test_the_newest_and_a_named_one(front: Frontend, tmp_path: Path) -> None:
     newest, named = tmp_path / "newest.run", tmp_path / "with space.run"
     told = front.run(f"%agentstepper --export {newest}").text

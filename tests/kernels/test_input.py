@@ -70,6 +70,7 @@ def test_stop(front: Frontend) -> None:
     assert "Stopped by you at line 3 of this cell." in ran.text
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_it_asks(front: Frontend) -> None:
     cell = front.start(f"%%step --input\n{ASK}")
     front.read_until(lambda: bool(front.asked))

@@ -229,6 +229,7 @@ assert "openai" not in sys.modules
 """
 
 
+@pytest.mark.slow
 def test_without_a_name_or_an_endpoint_no_client_is_even_imported() -> None:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "AGENTSTEPPER_"))}
     subprocess.run([sys.executable, "-c", INERT], env=clean, check=True, timeout=60)

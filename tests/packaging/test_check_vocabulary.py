@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from scripts import check_vocabulary
 
 
@@ -42,6 +44,7 @@ def test_a_private_word_is_refused_with_its_term(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_every_exception_is_needed() -> None:
     assert set(check_vocabulary.TWICE) <= set(check_vocabulary.repeated(check_vocabulary.PACKAGE))
     named = {path.as_posix() for path in check_vocabulary.activities(check_vocabulary.PACKAGE)}

@@ -7,11 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[2] / "scripts" / "trace_halt_point.py"
 # What it is (64 and 320 once): 35 and 180, and three more where the timer of acknowledgements runs out.
 FILES, FUNCTIONS = 35, 183
 
 
+@pytest.mark.slow
 def test_the_path_gets_no_longer() -> None:
     done = subprocess.run(
         [sys.executable, str(SCRIPT)], capture_output=True, text=True, check=True, timeout=60

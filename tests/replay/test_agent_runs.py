@@ -117,6 +117,7 @@ def newest(folder: Path) -> StoredRun:
     return StoredRun(list_runs(folder).index[-1], folder)
 
 
+@pytest.mark.slow
 def test_a_replay_asks_nobody(recorded: StoredRun, agent: Agent, model: ScriptedServer) -> None:
     asked, counted = len(model.exchanges), agent.counted
     assert replay_run(recorded, agent.run, "How many?") == "There are three."

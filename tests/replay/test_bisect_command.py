@@ -83,6 +83,7 @@ def bisect(folder: Path, *arguments: str, said: str = "") -> tuple[int, str, str
     return done.returncode, done.stdout.strip(), done.stderr.strip()
 
 
+@pytest.mark.slow
 def test_the_event_of_a_recorded_command_is_found(scene: Scene, good: StoredRun) -> None:
     outcomes = RecordingCuts(load_recording(good)).outcomes
     check = 'test -n "$AGENTSTEPPER_RUN" && grep -qx passed'
@@ -120,6 +121,7 @@ def test_who_declines_starts_nothing(scene: Scene, good: StoredRun) -> None:
     assert scene.newest.id == newest
 
 
+@pytest.mark.slow
 def test_a_program_without_a_run_is_an_error(scene: Scene, good: StoredRun) -> None:
     program = (sys.executable, "-c", "raise SystemExit(3)")
     code, _, err = bisect(scene.folder, good.id, "--check", "true", "--yes", "--", *program)

@@ -85,6 +85,7 @@ def test_a_view_forks_a_command_with_its_files(scene: Scene, project: Path) -> N
     assert not (project / "other").exists()
 
 
+@pytest.mark.slow
 def test_a_view_forks_a_command_in_place_and_puts_back(scene: Scene, project: Path) -> None:
     recorded = record_writer(scene, project)
     row = int(recorded.events().query("kind == 'tool_invocation' and side == 'begin'").seq.iloc[1])

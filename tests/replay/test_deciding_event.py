@@ -190,6 +190,7 @@ def test_an_agent_that_raises_does_not_pass(folder: Path) -> None:
     assert found.event == cuts(run).outcomes[4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_shell", [True, False])
 def test_a_command_checks(folder: Path, is_shell: bool) -> None:
     agent = StepAgent(3, {3})
@@ -276,6 +277,7 @@ class ParallelAgent:
                 self.came[here] = await ask(here)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", spread(10))
 async def test_the_branch_that_decides_is_found(folder: Path, seed: int) -> None:
     agent = ParallelAgent(seed)

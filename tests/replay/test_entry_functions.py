@@ -277,6 +277,7 @@ def test_a_frozen_call_is_frozen_again(scene: Scene, project: Path) -> None:
     assert scene.execute("--replay", scene.newest.id) == (0, f'"{out}"', "")
 
 
+@pytest.mark.slow
 def test_a_fork_works_on_the_files_of_its_row(scene: Scene, project: Path) -> None:
     (project / "src" / "agent.py").write_text(
         AGENT.replace('entry(name="looker",', 'entry(workspace="notes",')
@@ -297,6 +298,7 @@ def test_a_fork_works_on_the_files_of_its_row(scene: Scene, project: Path) -> No
     assert sorted(path.name for path in (project / "notes").iterdir()) == ["one", "two"]
 
 
+@pytest.mark.slow
 def test_bisect_reads_what_the_function_returns(scene: Scene, project: Path) -> None:
     (project / "src" / "tools.py").write_text(
         "def look_up(word):\n    return open('state').read() if word == 'b' else word\n"

@@ -43,6 +43,7 @@ def prepare(
     return prepared
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(st.lists(trees(), min_size=1, max_size=3))
 def test_the_folder_of_a_fork_is_the_snapshot(states: list[Tree]) -> None:

@@ -102,6 +102,7 @@ def find_row(run: StoredRun, step: int, side: str) -> int:
     return int(rows.iloc[step - 1])
 
 
+@pytest.mark.slow
 def test_a_fork_sees_the_files_of_the_steps_before(recorded: StoredRun, project: Path) -> None:
     before = fingerprint(project)
     agent = Writer()
@@ -245,6 +246,7 @@ class OtherWriter(Writer):
         return super().write(step).replace("wrote", "overwrote")
 
 
+@pytest.mark.slow
 def test_what_decides_is_searched_for_in_folders_of_their_own(
     recorded: StoredRun, project: Path
 ) -> None:

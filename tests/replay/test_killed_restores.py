@@ -130,6 +130,7 @@ def restores(folder: Path, data: Path, forked_programs: None) -> KilledRestores:
     return KilledRestores(folder, data, run.files().snapshots[0][1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", select_sample(range(12), 0, 1))
 def test_a_kill_at_any_moment_loses_nothing(restores: KilledRestores, seed: int) -> None:
     chance, folder = random.Random(seed), restores.folder

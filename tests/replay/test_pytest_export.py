@@ -203,6 +203,7 @@ def exported(recorded: StoredRun, forked_programs: None, tmp_path: Path) -> Path
     return tmp_path / "project" / "test_count.py"
 
 
+@pytest.mark.slow
 def test_it_passes_without_a_network_and_a_core_until_the_agent_changes(
     exported: Path, environment: dict[str, str], model: ScriptedServer
 ) -> None:
@@ -245,6 +246,7 @@ def test_no_secret_and_no_key_is_written(exported: Path, recorded: StoredRun) ->
     assert not [each for each in hashes if each and each in text]
 
 
+@pytest.mark.slow
 def test_it_is_recorded_anew(
     exported: Path, environment: dict[str, str], model: ScriptedServer, tmp_path: Path
 ) -> None:
@@ -276,6 +278,7 @@ def test_recording_anew_says_that_it_needs_a_core(
     assert exported.with_name("test_count.recording.json").read_text() == before
 
 
+@pytest.mark.slow
 def test_what_differs_each_time_is_left_out_or_frozen_where_the_export_is_told(
     environment: dict[str, str], forked_programs: None, tmp_path: Path
 ) -> None:

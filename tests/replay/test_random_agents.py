@@ -185,6 +185,7 @@ def check_replay(live: AgentStepperCore, seed: int) -> None:
     assert roles == [ReplayRole.SERVED] * world.calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", SEEDS)
 def test_forks_serve_exactly_what_precedes_them(live: AgentStepperCore, seeds: range) -> None:
     for seed in seeds:

@@ -45,6 +45,7 @@ def read_stored(run: RecordedRun, data: Path, report: WorkspaceReport, path: byt
         return blobs.read(repository.list_files(report.previous_commit)[path].blob)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(st.lists(trees(), min_size=1, max_size=2), trees(), trees())
 def test_it_restores_a_snapshot_and_puts_back_what_was_there(

@@ -75,6 +75,7 @@ def start(person: LiveView, run: StoredRun, check: str = "grep -qx passed") -> N
     assert begun.phase is BisectPhase.READING
 
 
+@pytest.mark.slow
 def test_a_person_agrees_to_the_queries_and_sees_the_event(
     scene: Scene, good: StoredRun, person: LiveView, folder: Path
 ) -> None:
@@ -103,6 +104,7 @@ def test_who_declines_has_nothing_executed(scene: Scene, good: StoredRun, person
     assert scene.newest.id == good.id
 
 
+@pytest.mark.slow
 def test_a_cancelled_search_ends_its_agent(
     scene: Scene, good: StoredRun, person: LiveView, folder: Path
 ) -> None:

@@ -223,6 +223,7 @@ class GuidanceScenario:
 OPS = ("interrupt", "input", "pause", "resume", "step", "step", "crash")
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(st.sampled_from(OPS), max_size=14))
 async def test_each_guidance_is_in_one_kept_frame(ops: list[str]) -> None:

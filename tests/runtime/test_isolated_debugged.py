@@ -132,6 +132,7 @@ async def test_stop_ends_a_session_in_a_process(view: AsyncLiveView) -> None:
         assert (await asyncio.to_thread(view.wait_until_ended)).ending is RunEnding.STOPPED
 
 
+@pytest.mark.slow
 async def test_the_time_of_a_person_counts_for_no_limit(view: AsyncLiveView) -> None:
     async with a_worker() as worker:
         limits = {"step_timeout_s": 1.0, "max_runtime_s": 3.0}
@@ -148,6 +149,7 @@ async def test_the_time_of_a_person_counts_for_no_limit(view: AsyncLiveView) -> 
         assert [step.error for step in await home.steps()] == [None]
 
 
+@pytest.mark.slow
 async def test_a_step_that_halts_its_loop_is_not_too_slow(view: AsyncLiveView) -> None:
     """Its tool is called synchronously: what blocks the process' loop is a person who looks."""
     async with a_worker() as worker:
@@ -163,6 +165,7 @@ async def test_a_step_that_halts_its_loop_is_not_too_slow(view: AsyncLiveView) -
         assert (step.text, step.error) == ("seen", None)
 
 
+@pytest.mark.slow
 async def test_the_time_of_a_person_counts_for_no_limit_on_the_loop(view: AsyncLiveView) -> None:
     async with a_worker() as worker:
         limits = {"step_timeout_s": 1.0, "max_runtime_s": 3.0}
@@ -212,6 +215,7 @@ async def test_all_runs_share_one_connection(core: AgentStepperCore, view: Async
         assert len({(await home.state()).run_id for home, _ in started}) == 6
 
 
+@pytest.mark.slow
 async def test_large_frames_cross_the_relay(view: AsyncLiveView) -> None:
     async with a_worker() as worker:
         home, agent = await worker.start("large", {"chars": 1_500_000})

@@ -170,6 +170,7 @@ async def test_guidance_a_pause_and_the_end_reach_a_session_in_a_process() -> No
         assert pool.process_ids == ()
 
 
+@pytest.mark.slow
 async def test_destroy_ends_a_step_that_blocks(tmp_path: Path) -> None:
     async with a_home() as (home, _):
         tally = tmp_path / "tally"
@@ -283,6 +284,7 @@ async def test_a_session_that_never_waits_lets_others_have_their_turn() -> None:
             assert len(pids(await home.steps())) > 1
 
 
+@pytest.mark.slow
 async def test_a_session_without_a_process_is_paused_told_and_ended(tmp_path: Path) -> None:
     pool = a_pool(1)
     async with homes(2, pool) as (busy, waiting):
@@ -360,6 +362,7 @@ async def test_only_the_deaths_of_a_suspect_that_was_alone_count(tmp_path: Path)
 # ---- time -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_step_that_takes_too_long_is_killed_and_tried_again(tmp_path: Path) -> None:
     async with a_home() as (home, _):
         tally = tmp_path / "tally"
@@ -375,6 +378,7 @@ async def test_a_step_that_takes_too_long_is_killed_and_tried_again(tmp_path: Pa
         assert state.losses == ()
 
 
+@pytest.mark.slow
 async def test_a_step_that_always_takes_too_long_is_an_error_step(tmp_path: Path) -> None:
     async with a_home() as (home, _):
         config = {"harm": "block", "tally": str(tmp_path / "tally")}
@@ -386,6 +390,7 @@ async def test_a_step_that_always_takes_too_long_is_an_error_step(tmp_path: Path
         assert state.last_error == said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moniker", select_sample(("sleep", "cooperative_sleep"), "sleep"))
 async def test_the_limit_of_a_session_bounds_a_step_under_way(tmp_path: Path, moniker: str) -> None:
     async with a_home() as (home, _):

@@ -100,6 +100,7 @@ def all_have(ids: list[str], status: SessionStatus) -> Callable[[dict[str, Agent
     return holds
 
 
+@pytest.mark.slow
 def test_harm_stays_in_its_session(tmp_path: Path, shared: SharedCore) -> None:
     async def test() -> None:
         neighbours = [f"n{number}" for number in range(4)]
@@ -127,6 +128,7 @@ def test_harm_stays_in_its_session(tmp_path: Path, shared: SharedCore) -> None:
     run(test)
 
 
+@pytest.mark.slow
 def test_many_sessions_take_few_descriptors(shared: SharedCore) -> None:
     async def test() -> None:
         ids = [f"d{number}" for number in range(DESCRIPTORS)]
@@ -144,6 +146,7 @@ def test_many_sessions_take_few_descriptors(shared: SharedCore) -> None:
     run(test)
 
 
+@pytest.mark.slow
 def test_the_coding_moniker_goes_on_in_another_process(tmp_path: Path, shared: SharedCore) -> None:
     config = {
         "workspace": str(tmp_path),
@@ -174,6 +177,7 @@ def test_the_coding_moniker_goes_on_in_another_process(tmp_path: Path, shared: S
     run(test)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)]
 )
@@ -225,6 +229,7 @@ def test_a_worker_leaves_no_process_behind_and_its_sessions_go_on(
     run(test)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolation", [pytest.param("process", marks=pytest.mark.soak), "none"])
 def test_a_core_says_how_its_own_worker_isolates(tmp_path: Path, isolation: str) -> None:
     async def test() -> None:
@@ -250,6 +255,7 @@ def test_a_core_says_how_its_own_worker_isolates(tmp_path: Path, isolation: str)
     run(test)
 
 
+@pytest.mark.slow
 def test_suspects_of_a_worker_are_tried_alone_and_only_the_poisonous_one_ends(
     tmp_path: Path,
 ) -> None:

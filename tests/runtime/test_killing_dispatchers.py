@@ -158,6 +158,7 @@ async def survive_a_kill(folder: Path, each: int) -> None:
         assert len({action.owner for action in actions}) == 2
 
 
+@pytest.mark.slow
 def test_two_dispatchers_do_each_action_once_though_one_is_killed(tmp_path: Path) -> None:
     run(lambda: survive_a_kill(tmp_path, 10))
 
@@ -168,6 +169,7 @@ def test_so_it_is_with_500_actions(tmp_path: Path, again: int) -> None:
     run(lambda: survive_a_kill(tmp_path, 50))
 
 
+@pytest.mark.slow
 def test_what_a_dispatcher_writes_after_its_leases_is_refused(tmp_path: Path) -> None:
     async def test() -> None:
         shift = DispatcherPair(tmp_path, 10)

@@ -61,6 +61,7 @@ async def begin(client: RuntimeClient) -> None:
     await client.wait_until(lambda states: states[PAUSED].status is SessionStatus.PAUSED)
 
 
+@pytest.mark.slow
 def test_what_a_killed_core_had_goes_on_by_the_other(
     tmp_path: Path, postgres_server: PostgresServer
 ) -> None:

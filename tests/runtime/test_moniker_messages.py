@@ -170,6 +170,7 @@ async def say(client: RuntimeClient, *texts: str) -> None:
         await client.request("say", message, ConversationMessage)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "moniker", ["listen", pytest.param("cooperative_listen", marks=pytest.mark.soak)]
 )

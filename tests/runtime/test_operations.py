@@ -67,6 +67,7 @@ def operated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Operat
     operated.close()
 
 
+@pytest.mark.slow
 def test_periodic_creation_delays_limits_and_whole_logs(operated: Operated) -> None:
     agents = operated.agents
     # Its second joke waits ten seconds for the rate, visibly; ending it ends the wait.

@@ -35,6 +35,7 @@ async def judge(client: RuntimeClient, *sessions: str) -> None:
         assert (await client.state(session)).losses == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sent", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.soak)]
 )
@@ -66,6 +67,7 @@ def test_each_worker_takes_the_sessions_of_its_monikers(fleet: Fleet, sent: sign
     run(test)
 
 
+@pytest.mark.slow
 def test_a_session_waits_visibly_until_a_worker_has_what_it_needs(fleet: Fleet) -> None:
     async def test() -> None:
         with fleet.place.core():
@@ -108,6 +110,7 @@ def test_a_session_waits_visibly_until_a_worker_has_what_it_needs(fleet: Fleet) 
     run(test)
 
 
+@pytest.mark.slow
 def test_a_worker_takes_as_many_sessions_as_it_may(fleet: Fleet) -> None:
     async def test() -> None:
         sessions = [f"s{number}" for number in range(5)]
@@ -136,6 +139,7 @@ def test_a_worker_takes_as_many_sessions_as_it_may(fleet: Fleet) -> None:
     run(test)
 
 
+@pytest.mark.slow
 def test_sessions_are_shared_out_anew_where_a_worker_comes_and_goes(fleet: Fleet) -> None:
     """Each changes hands at most once for it, and then all stay where they are."""
 
@@ -186,6 +190,7 @@ async def begin_long_step(client: RuntimeClient, folder: Path) -> None:
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sent", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)]
 )
@@ -218,6 +223,7 @@ def test_a_worker_that_is_to_end_lets_its_steps_end(
     run(test)
 
 
+@pytest.mark.slow
 def test_steps_that_do_not_end_are_broken_off_and_begun_again(fleet: Fleet, tmp_path: Path) -> None:
     """A worker's time to end is over; the next one is told a second time to end."""
 

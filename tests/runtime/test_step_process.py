@@ -229,6 +229,7 @@ async def test_descriptors_and_processes_are_given_back(tmp_path: Path) -> None:
         assert pool.process_ids == ()
 
 
+@pytest.mark.slow
 async def test_what_ends_with_the_fork_server_is_not_the_steps_doing(tmp_path: Path) -> None:
     async with a_pool() as pool:
         tally = tmp_path / "tally"

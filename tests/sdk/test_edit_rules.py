@@ -258,6 +258,7 @@ CALLS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(rules=RULES, calls=CALLS)
 def test_what_a_rule_does_live_it_does_on_the_record_and_in_the_core(
     rules: list[EditRuleDefinition], calls: list[tuple[str, Any]]

@@ -224,6 +224,7 @@ def test_leaving_the_interpreter_ends_the_run(
     assert bytes(peer.events[-1].data) == b'"the last words"'
 
 
+@pytest.mark.slow
 def test_a_thread_at_a_breakpoint_does_not_keep_the_agent_from_exiting(core: ScriptedCore) -> None:
     core.policy = answer_start
     program = """
@@ -248,6 +249,7 @@ def test_a_thread_at_a_breakpoint_does_not_keep_the_agent_from_exiting(core: Scr
     assert peer.wait_until_gone() == Bye(ending=RunEnding.FINISHED)
 
 
+@pytest.mark.slow
 def test_a_core_that_reads_nothing_does_not_keep_the_agent_from_exiting(
     core: ScriptedCore,
 ) -> None:

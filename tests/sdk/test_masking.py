@@ -222,6 +222,7 @@ def test_a_commit_is_redacted() -> None:
     assert [change.path for change in packed.changes] == ["1.txt"]
 
 
+@pytest.mark.slow
 def test_a_commit_that_is_too_large_loses_its_largest_contents() -> None:
     packed = pack_commit(PayloadEncoder(), commit("small", "x" * (65 * 1024 * 1024), "small too"))
     bodies = [change.body.content if change.body else None for change in packed.changes]

@@ -98,6 +98,7 @@ def test_a_halted_agent_is_still_halted_with_its_edit(
     assert {row.answer for row in rows[1:3]} == {AnswerKind.RESUME}
 
 
+@pytest.mark.slow
 def test_an_agent_that_goes_on_catches_up(core_process: CoreProcess) -> None:
     with ThreadPoolExecutor(1) as pool:
         options = {"stop_on_entry": False, "on_disconnect": "continue"}

@@ -214,6 +214,7 @@ with AgentStepper("T", "127.0.0.1", PORT) as dbg:
 IGNORES = "import signal; signal.signal(signal.{}, signal.SIG_IGN)\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ignored", "ends_by"),
     [

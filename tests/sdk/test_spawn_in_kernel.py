@@ -42,6 +42,7 @@ def kernel(live: AgentStepperCore, tmp_path: Path) -> Iterator[Kernel]:
         kernel.close()
 
 
+@pytest.mark.slow
 def test_output_stands_below_the_cell_that_spawned(kernel: Kernel) -> None:
     """Also below one that ended before the child spoke."""
     ran = kernel.run("%%step\ndbg.spawn([sys.executable, '-c', 'print(1); 1 / 0']).wait()")
@@ -70,6 +71,7 @@ def test_output_stands_below_the_cell_that_spawned(kernel: Kernel) -> None:
     assert kernel.run("child.wait()").value == "0"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's end")
 @pytest.mark.parametrize("how", select_sample(["restart", "kill -9"], "kill -9"))
 def test_a_kernel_leaves_no_child_at_a_breakpoint(

@@ -39,6 +39,7 @@ def core(tmp_path: Path) -> Iterator[AgentStepperCore]:
         discover.remove_core_info(file)
 
 
+@pytest.mark.slow
 def test_a_spawned_child(
     core: AgentStepperCore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,7 @@ def test_at_most_ten_lines_are_ours() -> None:
     assert 0 < sum("dbg" in line for line in code.splitlines()) <= 10
 
 
+@pytest.mark.slow
 def test_halted_edited_and_continued(frameworks: Path, tmp_path: Path) -> None:
     with debugged(frameworks, tmp_path) as (person, process):
         seen = []

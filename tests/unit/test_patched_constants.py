@@ -78,6 +78,7 @@ def find_patches() -> set[tuple[str, str]]:
     }
 
 
+@pytest.mark.slow
 def test_no_constant_is_patched() -> None:
     """Give what uses it a keyword whose default is the constant, and pass the value."""
     assert find_patches() == set(ALLOWED)

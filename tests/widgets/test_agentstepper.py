@@ -17,6 +17,7 @@ def shown_run(ran: CellResult) -> str:
     return run
 
 
+@pytest.mark.slow
 def test_what_needs_an_agent_where_this_kernel_has_run_none(kernel: Kernel) -> None:
     assert "has run no agent" in str(kernel.run("%agentstepper check true").outputs)
 

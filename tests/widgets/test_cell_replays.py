@@ -141,6 +141,7 @@ print(call("one"), call("two"), sorted(os.listdir()), agentstepper_nb.workspace 
     assert kernel.run("os.getcwd()").value == repr(str(project))
 
 
+@pytest.mark.slow
 def test_other_names_make_another_run(
     kernel: Kernel, person: KernelTestView, recorded: StoredRun
 ) -> None:

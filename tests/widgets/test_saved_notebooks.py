@@ -62,6 +62,7 @@ def place(kernel: Kernel) -> None:
 # ---- under %%step ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_timeline_takes_the_sentences_place(kernel: Kernel, person: KernelTestView) -> None:
     ran = kernel.run(AGENT, lambda: let_go(person))
     assert ran.status == "ok", ran

@@ -30,6 +30,7 @@ def plain(text: str) -> str:
 # ---- what a cell is --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_cell_without_an_agent(kernel: Kernel, person: KernelTestView) -> None:
     ran = kernel.run("%%step\nimport os\nx = 41\nprint('out')\nx + 1")
     assert (ran.status, ran.text, ran.value) == ("ok", "out\n", "42")
@@ -456,6 +457,7 @@ def ask():
 """
 
 
+@pytest.mark.slow
 def test_one_line_says_where_the_cell_halts(kernel: Kernel, person: KernelTestView) -> None:
     assert kernel.run(ASK_A_MODEL).status == "ok"
     cell = (

@@ -44,6 +44,7 @@ def cell(terminal: pexpect.spawn, line: str, *lines: str) -> None:
     types(terminal, f"get_ipython().run_cell_magic('step', {line!r}, {chr(10).join(lines)!r})")
 
 
+@pytest.mark.slow
 def test_it_asks(terminal: pexpect.spawn) -> None:
     cell(terminal, "typed", "with dbg.llm(1) as q: q.response = q.prompt", "q.response")
     types(terminal, "e", r"\[n\]ext.*\[\?\] ")

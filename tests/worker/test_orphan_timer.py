@@ -61,6 +61,7 @@ async def test_a_worker_ends_when_it_has_nothing_to_do(caplog: pytest.LogCapture
     assert service.is_closed and idle.is_closed
 
 
+@pytest.mark.slow
 async def test_a_worker_ends_without_its_core(caplog: pytest.LogCaptureFixture) -> None:
     """Whatever it has to do: its sessions are others' by then."""
     service = BusyService()

@@ -268,6 +268,7 @@ async def test_a_long_message_goes_in_parts() -> None:
         assert {each.run for each in parts} == {"run1"}
 
 
+@pytest.mark.slow
 async def test_an_agent_finds_its_core_back_through_the_relay(tmp_path: Path) -> None:
     """With real parts: the Core is restarted on its folder and port while a run goes on."""
     with AgentStepperCore("127.0.0.1", 0, 0, data=tmp_path, token="t" * 32) as core:

@@ -98,6 +98,7 @@ def test_the_rest_asks_whatever_is_granted(filled: LocalWorkspace) -> None:
     assert passed == []
 
 
+@pytest.mark.slow
 def test_no_way_around_passes(filled: LocalWorkspace) -> None:
     """What was a way around the list of names asks, where no sandbox holds it.
 

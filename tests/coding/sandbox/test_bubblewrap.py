@@ -61,6 +61,7 @@ def test_homes_secrets_and_other_folders_are_absent(scene: HomeFolders) -> None:
     assert scene.output(f"grep -rl {SECRET} /tmp /var /run /home /etc 2>/dev/null") == ""
 
 
+@pytest.mark.slow
 def test_programs_of_projects_run(scene: HomeFolders) -> None:
     test = "class TestIt(unittest.TestCase):\n    def test_it(self):\n        assert True\n"
     scene.write("person/project/test_it.py", f"import unittest\n{test}")
@@ -142,6 +143,7 @@ for family, address in eval(sys.argv[1]):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cached_python")
 def test_no_network_and_no_sockets_of_others(scene: HomeFolders) -> None:
     name = f"\0agentstepper-{os.getpid()}-{scene.user.name}"
@@ -331,6 +333,7 @@ def test_commands_end_with_the_agent_that_is_killed(scene: HomeFolders) -> None:
         held.wait_until_free()
 
 
+@pytest.mark.slow
 def test_more_rules_than_bubblewrap_takes_are_an_error_that_says_so(tmp_path: Path) -> None:
     for number in range(3_000):
         (tmp_path / f"{number}").touch()

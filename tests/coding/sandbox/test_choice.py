@@ -66,6 +66,7 @@ def test_bubblewrap_is_chosen_where_it_works() -> None:
     assert choose_sandbox("auto", ResourceLimits()).sandbox is chosen.sandbox  # no second run
 
 
+@pytest.mark.slow
 def test_where_user_namespaces_are_refused_another_is_chosen_and_the_reason_said(
     without_user_namespaces: dict[str, list[str]],
 ) -> None:

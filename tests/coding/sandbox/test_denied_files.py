@@ -81,6 +81,7 @@ def place(tmp_path: Path) -> ConfinedFiles:
     return ConfinedFiles(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
 def test_commands_read_and_change_no_file_that_may_not_be_read(
     place: ConfinedFiles, sandbox: SandboxChoice

@@ -80,6 +80,7 @@ def test_two_processes_never_share_a_home(root: Path) -> None:
         PrivateHome(root, "one")
 
 
+@pytest.mark.slow
 def test_the_next_session_removes_what_a_killed_one_left_and_nothing_else(root: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(root)],

@@ -98,6 +98,7 @@ def cancelled(workspace: Path, held: FileHolders, count: int, line: str) -> Comm
     return asyncio.run(scene())
 
 
+@pytest.mark.slow
 def test_a_cancelled_command_takes_its_daemon_with_it(workspace: Path, held: FileHolders) -> None:
     line = f"trap '' TERM; {PYTHON} daemon.py pipe; sleep 1000"
     assert cancelled(workspace, held, 2, line).exit_code is None

@@ -131,6 +131,7 @@ def test_variables_name_toolchains_and_never_a_home(
     assert not seen(Path("/var"))
 
 
+@pytest.mark.slow
 def test_folders_that_the_user_may_not_enter_are_left_out() -> None:
     user, root = PythonUser(ORDINARY), Path(tempfile.mkdtemp())
     closed = root / "closed"

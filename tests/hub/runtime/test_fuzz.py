@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
@@ -52,6 +53,7 @@ async def still_well(harness: RuntimeHarness) -> None:
     await harness.conversation("after")
 
 
+@pytest.mark.slow
 @given(asks=st.lists(plausible_requests(), min_size=5, max_size=20))
 async def test_whatever_is_asked_is_answered_or_refused(asks: list[tuple[str, bytes]]) -> None:
     async with open_harness() as harness:

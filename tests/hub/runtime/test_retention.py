@@ -47,6 +47,7 @@ def test_what_is_old_enough_goes_and_the_log_says_how_much(
     assert caplog.text.count("3 sessions of background agents with 6 steps and 3 actions") == 1
 
 
+@pytest.mark.slow
 def test_claim_has_its_turn_between_two_batches() -> None:
     async def test(harness: RuntimeHarness) -> None:
         await end_sessions(harness, 10, steps=100)  # 1,020 rows: three batches
@@ -61,6 +62,7 @@ def test_claim_has_its_turn_between_two_batches() -> None:
     run(test)
 
 
+@pytest.mark.slow
 def test_runtime_that_closes_waits_for_one_batch_alone() -> None:
     async def test(harness: RuntimeHarness) -> None:
         await end_sessions(harness, 10, steps=100)

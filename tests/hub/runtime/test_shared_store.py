@@ -65,6 +65,7 @@ async def until(
     raise AssertionError(f"the topic ended after {seen}")
 
 
+@pytest.mark.slow
 async def test_a_session_of_one_core_is_watched_on_the_other(
     postgres_server: PostgresServer,
 ) -> None:

@@ -27,6 +27,7 @@ def ended(pid: int) -> None:
         os.close(handle)
 
 
+@pytest.mark.slow
 def test_it_serves_here_alone_with_a_key_and_one_thread(
     weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +104,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux lets one wait for it")
 def test_it_ends_with_its_parent_also_when_that_is_killed(weights: Path) -> None:
     with subprocess.Popen(

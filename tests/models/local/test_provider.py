@@ -54,6 +54,7 @@ def ended(events: list[AgentEvent]) -> str:
     return end.reason
 
 
+@pytest.mark.slow
 def test_a_call_a_text_and_a_free_text_from_one_process_that_is_started_again(
     weights: Path,
 ) -> None:
@@ -109,6 +110,7 @@ def test_a_choice_that_cant_be_made_is_an_error(
     assert end == ResponseCompleted("error", None)
 
 
+@pytest.mark.slow
 def test_a_model_that_cant_be_loaded_is_an_error(weights: Path) -> None:
     weights.write_text("")
     provider = LocalProvider(str(weights))
@@ -125,6 +127,7 @@ def test_without_a_model_it_is_said_at_once(runtime: None) -> None:
         registry.create_provider("local", "any")
 
 
+@pytest.mark.slow
 def test_who_gives_up_while_it_loads_may_ask_again(weights: Path) -> None:
     async def ask() -> list[AgentEvent]:
         provider = LocalProvider(str(weights))

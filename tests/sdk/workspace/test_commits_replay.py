@@ -94,6 +94,7 @@ class CommitFollower:
                 self.files[change.path] = change.body.content
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", select_sample(range(4), 0))
 def test_the_changes_lead_to_what_is_there(folder: Path, watch: Open, seed: int) -> None:
     agent, follower = RandomWorkspaceAgent(folder, seed), CommitFollower()

@@ -78,6 +78,7 @@ def carries_all(call: Call) -> None:
     assert set(call.arguments) >= OPTIONS.get(call.command, set()), call
 
 
+@pytest.mark.slow
 def test_each_call_carries_all_options_settings_and_variables(
     tmp_path: Path, folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +118,7 @@ def go_every_way(tool_workspace: ToolWorkspace, folder: Path, watch: Open) -> No
     assert collect_facts().python.git
 
 
+@pytest.mark.slow
 def test_one_module_alone_starts_git() -> None:
     package = Path(agentstepper_nb.__file__).parent
     starting = {

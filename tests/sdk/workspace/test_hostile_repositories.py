@@ -108,6 +108,7 @@ def test_opening_a_workspace_fetches_nothing(
     assert mark.exists()
 
 
+@pytest.mark.slow
 def test_the_tools_fetch_nothing(
     tool_workspace: ToolWorkspace,
     tmp_path: Path,

@@ -54,6 +54,7 @@ def test_text_up_to_one_mebibyte_has_a_body_and_above_it_none(folder: Path, watc
     )
 
 
+@pytest.mark.slow
 def test_200_megabytes_are_tracked_and_not_stored(folder: Path, data: Path, watch: Open) -> None:
     size = 200 * MIB
     first = zeros(folder / "huge", size)

@@ -98,6 +98,7 @@ def test_the_tools_name_a_pipe_in_the_work_tree(tmp_path: Path, name: str) -> No
     assert tool_workspace.call("list_files").ok
 
 
+@pytest.mark.slow
 def test_a_pipe_that_only_git_finds_ends_by_the_limit(tmp_path: Path) -> None:
     tool_workspace = ToolWorkspace(tmp_path)
     impatient = LocalWorkspace(tool_workspace.root, git_timeout_s=0.5)

@@ -75,6 +75,7 @@ def test_two_runs_in_one_second_have_branches_of_their_own(
     assert log == "Change a\nWorkspace before the run"
 
 
+@pytest.mark.slow
 def test_processes_at_work_on_one_folder_at_once(folder: Path, data: Path) -> None:
     for n in range(150):  # more than git keeps in loose objects
         (folder / f"file{n}").write_text(f"{n}\n")

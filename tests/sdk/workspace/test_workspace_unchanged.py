@@ -84,6 +84,7 @@ def everything(folder: Path) -> None:
     (folder / "read-only").chmod(0o444)
 
 
+@pytest.mark.slow
 def test_nothing_in_a_difficult_workspace_is_touched(folder: Path, data: Path, watch: Open) -> None:
     everything(folder)
     before = fingerprint(folder)
@@ -117,6 +118,7 @@ def test_nothing_in_a_difficult_workspace_is_touched(folder: Path, data: Path, w
     assert set(baseline.values()) == {"100644", "120000"}  # no submodule
 
 
+@pytest.mark.slow
 def test_only_the_agents_own_writes_differ(folder: Path, watch: Open) -> None:
     everything(folder)
     workspace = watch()

@@ -115,6 +115,7 @@ def test_other_answers_are_told_too(fields: dict[str, Any], line: str) -> None:
     assert describe_fork_edit(point(ASK, '"hi"', **fields)) == line
 
 
+@pytest.mark.slow
 @given(st.recursive(st.none() | st.integers() | st.text(), lambda it: st.lists(it)), st.text())
 def test_an_edit_is_one_short_line(value: Any, text: str) -> None:
     line = describe_fork_edit(point(RESULT, json.dumps(value), edit=json.dumps({"a": text})))

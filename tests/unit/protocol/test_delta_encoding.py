@@ -343,6 +343,7 @@ def hash_of(text: bytes) -> str:
     return sha256(text).hexdigest()[:16]
 
 
+@pytest.mark.slow
 def test_the_recorded_wire_is_as_it_would_be_now() -> None:
     now = recorded()
     assert WIRE.read_text(encoding="utf-8").splitlines() == now

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from agentstepper_nb.protocol.error_codes import CODES
 
 PACKAGE = Path(__file__).parents[3] / "agentstepper_nb"
@@ -29,6 +31,7 @@ def raised() -> Iterator[str]:
                     yield each.value
 
 
+@pytest.mark.slow
 def test_what_is_raised_is_in_the_table() -> None:
     assert set(raised()) - set(CODES) == set()
 

@@ -188,6 +188,7 @@ def test_snapshots_are_not_filed() -> None:
     assert runfile.dump_run(with_it) == runfile.dump_run(history)
 
 
+@pytest.mark.slow
 def test_a_long_run_is_read_in_time_that_grows_with_it() -> None:
     """What is done for each event must not look at all the others."""
     events = [

@@ -27,6 +27,7 @@ def test_a_made_file_is_current(path: str) -> None:
     assert (ROOT / path).read_text(encoding="utf-8") == DOCUMENTS[path]
 
 
+@pytest.mark.slow
 def test_the_tool_tells_what_is_stale_and_mends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -87,6 +87,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(JSON, st.integers(0, 3), st.booleans())
 def test_joined_they_are_as_they_were(value: Any, indent: int, wrapped: bool) -> None:

@@ -24,6 +24,7 @@ NAMED = (
 )
 
 
+@pytest.mark.slow
 def test_all_code_points_are_told_as_in_the_view() -> None:
     ranges = [(int(first, 16), int(last, 16)) for first, last in json.loads(TABLE.read_text())]
     told = {code for first, last in ranges for code in range(first, last + 1)}

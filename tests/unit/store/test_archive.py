@@ -260,6 +260,7 @@ def test_a_newer_version_is_named() -> None:
 # ---- in bounds --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_bomb_is_not_unpacked() -> None:
     bomb = pack(unpack() | {"notes.jsonl": bytes(80 * 1024**2)})
     tracemalloc.start()

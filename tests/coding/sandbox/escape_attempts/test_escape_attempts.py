@@ -131,6 +131,7 @@ def test_the_table_has_no_command_twice() -> None:
     assert len({row.command for row in ROWS}) == len(ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="The table names files and calls of Linux.")
 @pytest.mark.timeout(400)
 def test_rows_of_each_kind_in_the_best_sandbox(me: AttemptUser) -> None:

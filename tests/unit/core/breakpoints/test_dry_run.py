@@ -247,6 +247,7 @@ def check_hits(steps: list[Any], one: BreakpointRule, cut: int) -> None:
     assert trial.error is not None or trial.total == len(where)
 
 
+@pytest.mark.slow
 @given(runs, some_stop, st.integers(0, 30))
 def test_live_it_hits_where_it_does_on_the_recorded_run(
     steps: list[Any], one: BreakpointRule, cut: int
@@ -261,6 +262,7 @@ def test_so_it_does_in_a_thousand_runs(steps: list[Any], one: BreakpointRule, cu
     check_hits(steps, one, cut)
 
 
+@pytest.mark.slow
 @given(runs, several, st.integers(0, 30))
 def test_setting_the_same_breakpoints_again_changes_nothing(
     steps: list[Any], breakpoints: list[BreakpointRule], cut: int

@@ -50,6 +50,7 @@ async def opened(location: str) -> AsyncIterator[PostgresRuntimeStore]:
 # ---- who makes the tables -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_cores_that_start_at_once_make_the_tables_once(
     postgres_server: PostgresServer,
 ) -> None:

@@ -125,6 +125,7 @@ async def run_writers(
     return writers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", select_sample((2, 8), 2))
 async def test_backends_that_are_terminated_cost_nothing(
     postgres_server: PostgresServer, times: int
@@ -140,6 +141,7 @@ async def test_backends_that_are_terminated_cost_nothing(
     assert min(killed) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", select_sample((1, 3), 1))
 async def test_a_server_that_is_killed_and_started_again_loses_no_step(
     postgres_server: PostgresServer, times: int
@@ -152,6 +154,7 @@ async def test_a_server_that_is_killed_and_started_again_loses_no_step(
         await run_writers(store, True, restart, times)
 
 
+@pytest.mark.slow
 async def test_while_the_server_is_gone_it_is_said_and_then_all_goes_on(
     postgres_server: PostgresServer,
 ) -> None:

@@ -10,6 +10,7 @@ from itertools import cycle
 from typing import Any, TypeVar
 
 import psycopg
+import pytest
 
 from agentstepper_nb.protocol.runtime import ActionKind, ActionStatus, SessionStatus
 from agentstepper_nb.protocol.runtime_store_messages import (
@@ -67,6 +68,7 @@ async def stores(
             await store.close()
 
 
+@pytest.mark.slow
 async def test_claims_of_several_cores_take_each_action_once(
     postgres_server: PostgresServer,
 ) -> None:
@@ -148,6 +150,7 @@ async def test_a_write_waits_for_who_takes_its_session(postgres_server: Postgres
         assert (await store.steps(StepQuery())).steps == ()
 
 
+@pytest.mark.slow
 async def test_each_session_is_adopted_once(postgres_server: PostgresServer) -> None:
     async with stores(postgres_server, 3) as opened:
         names = [f"{number}" for number in range(30)]
@@ -233,6 +236,7 @@ async def test_what_both_make_at_once_is_made_once(postgres_server: PostgresServ
         assert sum(bool(each.messages) for each in written) == 1
 
 
+@pytest.mark.slow
 async def test_calls_about_many_sessions_wait_for_each_other(
     postgres_server: PostgresServer,
 ) -> None:

@@ -342,6 +342,7 @@ async def test_a_full_disk_refuses_what_has_no_room_and_goes_on(
 # ---- kills ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_kill_loses_nothing_that_was_told(tmp_path: Path) -> None:
     found = subprocess.run(
         [sys.executable, "-m", "tests.helpers.killed_runtime_store", str(tmp_path), "3", "1"],
