@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from .. import typed_json
 from ..errors import ProtocolError
 from ..protocol.breakpoint_rules import (
     BreakpointRule,
@@ -162,7 +163,7 @@ def make_breakpoint(fields: dict[str, Any]) -> BreakpointRule:
         ProtocolError: `invalid_stop`: a field is out of its bounds.
     """
     try:
-        return msgspec.convert(
+        return typed_json.convert(
             {name: _plain(value) for name, value in fields.items() if value is not None},
             BreakpointRule,
         )

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from .. import typed_json
 from ..errors import ProtocolError
 from ..protocol import edit_rules as protocol
 from ..protocol.data_model import Run
@@ -261,7 +262,7 @@ def _make_rule(
         "once": parsed.once,
     }
     try:
-        return msgspec.convert(fields, protocol.EditRuleDefinition)
+        return typed_json.convert(fields, protocol.EditRuleDefinition)
     except msgspec.ValidationError as error:
         raise ProtocolError("invalid_edit_rule", f"This edit rule isn't valid: {error}.") from None
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from .. import typed_json
 from ..errors import ProtocolError
 from ..protocol.chat import Message, MessageType
 from ..protocol.field_errors import make_field_error
@@ -354,7 +355,7 @@ def check_message_fields(message: Message) -> Message:
         raise _malformed(None, f"The message contains what JSON can't carry: {error}") from None
     fields = {name: _normalize_value(name, value) for name, value in given.items()}
     try:
-        made = msgspec.convert(fields, Message)
+        made = typed_json.convert(fields, Message)
     except msgspec.ValidationError as error:
         raise make_field_error(error) from None
     _check_sizes(made)

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from .. import typed_json
 from ..errors import ProtocolError
 from ..protocol.chat import AgentOutput, MessageType
 from ..protocol.field_errors import make_field_error
@@ -85,7 +86,7 @@ class RequestConverter:
         if not fields:
             raise self._no_message(given)
         try:
-            piece = msgspec.convert(fields, AgentOutput)
+            piece = typed_json.convert(fields, AgentOutput)
         except msgspec.ValidationError as error:
             raise make_field_error(error) from None
         find_message_type(piece.type)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
+from .. import typed_json
 from ..errors import CommandError, ProtocolError
 from ..protocol import chat as wire
 from ..protocol.chat import Message
@@ -238,7 +239,7 @@ def decode_params(params: Raw, kind: type[Params]) -> Params:
         ProtocolError: `invalid_message`, with the field.
     """
     try:
-        return msgspec.json.decode(params, type=kind)
+        return typed_json.decode(params, kind)
     except msgspec.ValidationError as error:
         raise make_field_error(error) from None
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:

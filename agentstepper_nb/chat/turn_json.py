@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from .. import typed_json
 from ..errors import ProtocolError
 from ..protocol.chat import Message, MessageType
 from . import message_types
@@ -162,7 +163,7 @@ def _from_json(what: str, value: Any, was: Message, room: int) -> Message:
             fields[field] = getattr(was, field)
     own = {name: getattr(was, name) for name in ("id", "session_id", "created_at")}
     try:
-        message = msgspec.convert({**fields, **own}, Message)
+        message = typed_json.convert({**fields, **own}, Message)
         return message_types.check_message(replace(message, data=data, final=True))
     except (msgspec.ValidationError, ProtocolError) as error:
         raise _unusable(what, str(error)) from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import inspect
 
+from .. import typed_json
 from ..protocol.coding_settings import DEFAULTS, FIELDS, CodingSettings
 from .arguments import make_integer_type
 
@@ -275,7 +276,7 @@ def _parser(name: str) -> Callable[[str], Any]:
 
     def parse(text: str) -> Any:
         try:
-            return msgspec.convert(text, FIELDS[name].type, strict=False)
+            return typed_json.convert(text, FIELDS[name].type, strict=False)
         except msgspec.ValidationError as error:
             raise argparse.ArgumentTypeError(f"{text[:80]!r} isn't valid: {error}") from None
 

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from .. import discover
+from .. import discover, typed_json
 from ..discover import (
     AGENT_TOKEN_VARIABLE,
     CONTROL_TOKEN_VARIABLE,
@@ -322,7 +322,7 @@ def read_options_file(path: Path) -> ServeOptions:
         OptionError: The file can't be read, or has an invalid option.
     """
     try:
-        options = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), ServeOptions)
+        options = typed_json.convert(tomllib.loads(path.read_text(encoding="utf-8")), ServeOptions)
     except OSError as error:
         raise ServeOptionError(f"{path} can't be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeError) as error:

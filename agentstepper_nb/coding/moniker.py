@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, Final
 import msgspec
 from msgspec import UNSET, Meta, Struct
 
+from .. import typed_json
 from ..llm_wire.conversation import AssistantMessage
 from ..protocol.coding_settings import CodingSettings
 from ..runtime.frame import FrameIn, FrameOut
@@ -131,7 +132,7 @@ class CodingMoniker(Moniker):
         if frame.guidance is not UNSET:
             return frame.guidance if isinstance(frame.guidance, str) else str(frame.guidance)
         try:
-            moniker_state = msgspec.convert(frame.state, CodingMonikerState)
+            moniker_state = typed_json.convert(frame.state, CodingMonikerState)
         except msgspec.ValidationError:
             return self._config.prompt
         return _CONTINUE_PROMPT if moniker_state.has_reached_limit else None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
+from .. import typed_json
 from ..errors import AgentStepperError, CodingSessionError, CommandError, ProtocolError
 from ..models import registry
 from ..protocol import coding_api as wire
@@ -237,7 +238,7 @@ class CodingService:
 
 def _read(params: Raw, kind: type[Params]) -> Params:
     try:
-        return msgspec.json.decode(params, type=kind)
+        return typed_json.decode(params, kind)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise ProtocolError("invalid_message", f"{error}.") from None
 

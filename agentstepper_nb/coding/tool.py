@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from .. import typed_json
 from ..errors import UnsafePathError
 from ..protocol.data_model import Risk as Risk
 from .tool_results import ToolResult as ToolResult
@@ -107,7 +108,7 @@ class StructTool(ABC, Generic[ArgsT]):
     async def execute(self, args: Any, ctx: ToolContext) -> ToolResult:
         """Check the arguments and run the tool, as `Tool.execute`; raises only on cancellation."""
         try:
-            checked = msgspec.convert(args, self.arguments)
+            checked = typed_json.convert(args, self.arguments)
         except msgspec.ValidationError as error:
             return ToolResult.failure(f"Wrong arguments for {self.name}: {error}.")
         try:

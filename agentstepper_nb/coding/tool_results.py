@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .. import typed_json
 from ..llm_wire.conversation import ToolResultMessage
 
 
@@ -50,7 +51,7 @@ def format_content(result: ToolResult) -> str:
 def normalize_result(result: ToolResult) -> ToolResult:
     """A result as it is after a way through JSON; a failure where JSON can't carry it."""
     try:
-        return msgspec.json.decode(msgspec.json.encode(result), type=ToolResult)
+        return typed_json.decode(msgspec.json.encode(result), ToolResult)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
         return ToolResult.failure(f"The result can't be put into JSON: {error}.")
 
@@ -64,7 +65,7 @@ def encode_result(result: ToolResult) -> dict[str, Any]:
 def decode_result(value: Any) -> ToolResult:
     """The result that a person gave or edited: any other shape is the data of a success."""
     try:
-        return msgspec.convert(value, ToolResult)
+        return typed_json.convert(value, ToolResult)
     except msgspec.ValidationError:
         return ToolResult.success(value)
 

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Struct
 
+from .. import typed_json
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolResultMessage, UserMessage
 from ..llm_wire.events import AgentEvent, ToolResultEvent, TraceEvent
 from .session_log import (
@@ -147,7 +148,7 @@ class _ConversationReader:
 
     def _edit(self, number: int, data: bytes) -> None:
         try:
-            edit = msgspec.json.decode(data, type=PromptEdit)
+            edit = typed_json.decode(data, PromptEdit)
         except (msgspec.MsgspecError, RecursionError):
             return  # of a call's arguments or an answer, which the messages have in force
         if edit.unchanged_count > len(self.messages):

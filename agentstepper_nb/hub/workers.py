@@ -16,6 +16,7 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
+from .. import typed_json
 from ..core.summaries import extract_first_line
 from ..errors import CommandError
 from ..protocol.worker import WorkerHello
@@ -211,7 +212,7 @@ class WorkerSession(RpcPeerSession):
 
 def _read(value: msgspec.Raw, kind: type[Value]) -> Value:
     try:
-        return msgspec.json.decode(value, type=kind)
+        return typed_json.decode(value, kind)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise CommandError(
             "worker_failed",

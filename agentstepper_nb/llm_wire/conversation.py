@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-import msgspec
 from msgspec import Struct
+
+from .. import typed_json
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):
@@ -106,6 +107,6 @@ def decode_tool_outcome(content: str) -> tuple[str, bool]:
 
 def _says_ok(content: str) -> bool:
     try:
-        return msgspec.json.decode(content, type=_Outcome).ok
+        return typed_json.decode(content, _Outcome).ok
     except (ValueError, RecursionError):  # no such object: it says nothing
         return True

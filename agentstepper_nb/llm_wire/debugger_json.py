@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from .. import typed_json
 from . import chat_completions
 from .conversation import AssistantMessage, ModelRequest, ToolCall
 
@@ -57,7 +58,7 @@ def decode_answer(value: Any) -> AssistantMessage:
     """
     if isinstance(value, str):
         return AssistantMessage(content=value)
-    message = msgspec.convert(value, chat_completions.ChatCompletionMessage)
+    message = typed_json.convert(value, chat_completions.ChatCompletionMessage)
     calls = tuple(
         ToolCall(call_id=call.id, name=call.function.name, args_json=call.function.arguments)
         for call in message.calls

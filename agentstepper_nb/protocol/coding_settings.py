@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
 import msgspec
 from msgspec import Meta, Struct
 
+from .. import typed_json
+
 Name = Annotated[str, Meta(min_length=1, max_length=1000)]
 #: A folder or a file.
 Folders = Annotated[
@@ -177,6 +179,6 @@ def read_settings(config: Mapping[str, Any]) -> CodingSettings:
     Raises:
         msgspec.ValidationError: A setting is not of its type, or out of its bounds.
     """
-    return msgspec.convert(
+    return typed_json.convert(
         {name: value for name, value in config.items() if name in FIELDS}, CodingSettings
     )

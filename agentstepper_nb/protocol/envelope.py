@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from .. import typed_json
 from ..errors import ProtocolError
 from .field_types import Count
 
@@ -182,7 +183,7 @@ class _Loose(Struct):
 def decode_envelope_header(text: str | bytes) -> EnvelopeHeader:
     """The number, id and run of a message that failed to decode."""
     try:
-        found = msgspec.json.decode(text, type=_Loose)
+        found = typed_json.decode(text, _Loose)
     except _UNREADABLE:
         return EnvelopeHeader()
     return EnvelopeHeader(
@@ -192,6 +193,6 @@ def decode_envelope_header(text: str | bytes) -> EnvelopeHeader:
 
 def _field(raw: Raw, kind: Any) -> Any:
     try:
-        return msgspec.json.decode(raw, type=kind)
+        return typed_json.decode(raw, kind)
     except _UNREADABLE:
         return None

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from .. import typed_json
 from ..errors import ProtocolError
 from ..protocol.data_model import EventKind, Failure
 from ..protocol.field_types import ScopePath
@@ -100,7 +101,7 @@ def read_recording(path: str | PathLike[str], volatile: Sequence[str] = ()) -> R
         data = json.loads(path.read_bytes())
         if isinstance(data, dict) and isinstance(data.get("version"), int):
             _check_version(path, data["version"])
-        file = msgspec.convert(data, _RecordingFile)
+        file = typed_json.convert(data, _RecordingFile)
     except ValueError as error:  # msgspec's, json's and UTF-8's
         raise ProtocolError(
             "corrupt_import",

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .. import typed_json
 from ..errors import WorkspaceError
 
 _FOLDER: Final = "restores"
@@ -93,7 +94,7 @@ class JournalFolder:
         if not paths:
             return None
         try:
-            return msgspec.json.decode(paths[-1].read_bytes(), type=RestoreJournal)
+            return typed_json.decode(paths[-1].read_bytes(), RestoreJournal)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
             raise WorkspaceError(
                 f"The journal {paths[-1]} of a restore in {self._folder} can't be read: {error}. The "

@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from websockets.http11 import Response
 from websockets.typing import Subprotocol
 
+from .. import typed_json
 from .._version import __version__
 from ..discover import CoreEndpoint, explain_tls_error, make_tls_context
 from ..errors import ConnectionLostError, DiscoveryError, ProtocolError
@@ -206,7 +207,7 @@ def _describe_body(response: Response) -> str:
     """The message of a server's refusal: a line of text, or JSON with a message."""
     text = bytes(response.body or b"").decode(errors="replace")
     with suppress(msgspec.DecodeError, msgspec.ValidationError):
-        text = msgspec.json.decode(text, type=_Refusal).message
+        text = typed_json.decode(text, _Refusal).message
     line = " ".join(text.split())
     return (
         line[:_MAX_REASON_CHARS]

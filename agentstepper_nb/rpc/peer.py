@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
+from .. import typed_json
 from ..errors import CommandError, ProtocolError
 from ..protocol.worker import (
     RpcCancel,
@@ -326,7 +327,7 @@ class Peer:
     def _refuse(self, error: ProtocolError, text: str) -> PeerEvent:
         """Answer an invalid message with an error, and fail the request that it concerns."""
         try:
-            kind = msgspec.json.decode(text, type=_MessageHeader)
+            kind = typed_json.decode(text, _MessageHeader)
         except (msgspec.DecodeError, RecursionError, UnicodeError):
             kind = _MessageHeader()
         refused = kind.type == "request" and kind.id not in self._serving

@@ -11,6 +11,7 @@ from typing import Final, NoReturn, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
+from .. import typed_json
 from ..discover import CoreEndpoint
 from ..errors import CommandError, ConnectionLostError, ProtocolError
 from .backoff import Backoff
@@ -88,7 +89,7 @@ class ReconnectingCaller:
 
 def _read(value: Raw, kind: type[Value]) -> Value:
     try:
-        return msgspec.json.decode(value, type=kind)
+        return typed_json.decode(value, kind)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise ProtocolError(
             "invalid_message",

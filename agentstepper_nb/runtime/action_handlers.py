@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec import Struct
 
+from .. import typed_json
 from ..errors import AgentStopped, CommandError
 from ..protocol.runtime import (
     LIVE_STATUSES,
@@ -174,7 +175,7 @@ def decode_payload(action: Action, kind: type[Payload]) -> Payload:
         CommandError: `invalid_message`: the payload isn't of this class.
     """
     try:
-        return msgspec.convert({} if action.payload is None else action.payload, kind)
+        return typed_json.convert({} if action.payload is None else action.payload, kind)
     except (msgspec.ValidationError, RecursionError) as error:
         raise CommandError(
             "invalid_message", f"The payload isn't a payload of {action.kind}: {error}."

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from .. import typed_json
 from ..errors import NotJSONError, StepFrameError
 from ..sdk.json_text import JsonDumper
 from .frame import FrameIn, FrameOut
@@ -57,7 +58,7 @@ def check_output(output: Any, frame: FrameIn) -> FrameOut:
         text = JsonDumper().dump(
             msgspec.structs.asdict(output) if isinstance(output, FrameOut) else output
         )
-        out = msgspec.convert(json.loads(text), FrameOut)
+        out = typed_json.convert(json.loads(text), FrameOut)
     except NotJSONError as error:
         where = f"{error.path} is {error.reason}"
         raise StepFrameError(f"The step returned what JSON can't carry: {where}.") from None
@@ -74,7 +75,7 @@ def decode_edited_input(value: Any) -> FrameIn:
         StepFrameError: It is none.
     """
     try:
-        edited = msgspec.convert(value, _EditedIn)
+        edited = typed_json.convert(value, _EditedIn)
     except msgspec.ValidationError as error:
         raise StepFrameError(f"The edited frame can't be used: {error}.", edited=True) from None
     return FrameIn(step=edited.step, state=edited.state, guidance=edited.guidance)
@@ -115,7 +116,7 @@ def parse_output(text: str, frame: FrameIn) -> FrameOut:
 
 
 def _strict(value: Any, frame: FrameIn) -> FrameOut:
-    out = FrameOut(**msgspec.structs.asdict(msgspec.convert(value, _StrictOut)))
+    out = FrameOut(**msgspec.structs.asdict(typed_json.convert(value, _StrictOut)))
     _check(out, frame)
     return out
 

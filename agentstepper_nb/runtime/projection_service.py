@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
+from .. import typed_json
 from ..errors import CommandError, StoreError
 from ..protocol.field_errors import make_field_error
 from ..protocol.runtime_requests import AgentSearch
@@ -61,7 +62,7 @@ class ProjectionService:
                 "unknown_service", f"The projection has no method {method[:80]!r}, only search."
             )
         try:
-            request = msgspec.json.decode(params, type=AgentSearch)
+            request = typed_json.decode(params, AgentSearch)
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             raise make_field_error(error) from None
         if self._projection is None:

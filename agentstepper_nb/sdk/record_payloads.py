@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from .. import typed_json
 from ..protocol.data_model import Commit, Failure, FileBody, FileChange
 from ..protocol.header_limits import MAX_TRACEBACK_CHARS
 from .agent_frames import format_agent_frames
@@ -47,7 +48,7 @@ def pack_commit(encoder: PayloadEncoder, commit: Commit) -> Commit:
     """Pack a commit. The contents of its largest files are left out where it is too large."""
     if encoder.redact is not None:
         redacted = encoder.redact(RedactKind.COMMIT, msgspec.to_builtins(commit))
-        commit = msgspec.convert(redacted, Commit)
+        commit = typed_json.convert(redacted, Commit)
     mask = SecretMask()
     return replace(
         commit,

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from .. import typed_json
 from ..protocol.start_methods import (
     MAX_SOURCE_CHARS,
     CellStart,
@@ -165,7 +166,7 @@ def take_start() -> StartMethod | None:
 
 def _read_start(text: str) -> list[CommandStart]:
     try:
-        return [msgspec.json.decode(text, type=CommandStart)]
+        return [typed_json.decode(text, CommandStart)]
     except msgspec.MsgspecError:  # somebody else's variable
         return []
 

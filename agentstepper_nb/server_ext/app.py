@@ -24,7 +24,7 @@ from traitlets import (
     validate,
 )
 
-from .. import discover, static_files
+from .. import discover, static_files, typed_json
 from ..hub import Hub, RetentionLimits
 from ..hub.access import METRICS_PATH
 from ..hub.coding_request_policy import CodingRequestPolicy, CodingRoots
@@ -296,7 +296,7 @@ class AgentStepperExtension(ExtensionApp):
     def _validate_coding_settings(self, proposal: Any) -> dict[str, Any]:
         value: dict[str, Any] = proposal["value"]
         try:
-            msgspec.convert(value, CodingSettings)
+            typed_json.convert(value, CodingSettings)
         except msgspec.ValidationError as error:
             raise TraitError(f"{proposal['trait'].name}: {error}.") from None
         return value
@@ -377,4 +377,4 @@ class AgentStepperExtension(ExtensionApp):
 
 
 def _as_settings(trait: dict[str, Any]) -> CodingSettings:
-    return msgspec.convert(trait, CodingSettings)
+    return typed_json.convert(trait, CodingSettings)

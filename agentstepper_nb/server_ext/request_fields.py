@@ -9,6 +9,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
+from .. import typed_json
 from ..protocol import field_errors
 from .json_errors import JsonHTTPError, convert_hub_error, make_error
 
@@ -101,7 +102,7 @@ def _value(name: str, values: list[str], kind: Any) -> Any:
             f"{name}: the parameter is given {len(values)} times. Give it once.", name
         )
     try:
-        return msgspec.convert(values if several else values[0], kind, strict=False)
+        return typed_json.convert(values if several else values[0], kind, strict=False)
     except msgspec.ValidationError as error:
         raise make_field_error(f"{name}: {error}.", name) from None
 
@@ -110,7 +111,7 @@ def _converted(
     fields: Mapping[str, Any], struct_type: type[StructT], path_fields: Mapping[str, str]
 ) -> StructT:
     try:
-        return msgspec.convert({**fields, **path_fields}, struct_type)
+        return typed_json.convert({**fields, **path_fields}, struct_type)
     except msgspec.ValidationError as error:
         raise convert_hub_error(field_errors.make_field_error(error)) from None
 

@@ -13,6 +13,7 @@ from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import APIHandler
 from tornado.web import authenticated
 
+from .. import typed_json
 from ..errors import CommandError, DamagedRunError, ProtocolError
 from ..hub import Hub, pagination
 from ..hub.view_commands import read_whole_run
@@ -87,7 +88,7 @@ class RestHandler(JsonErrorHandler, APIHandler):
     def decode_body(self, struct_type: type[Body]) -> Body:
         """The request's body as JSON of one form."""
         try:
-            return msgspec.json.decode(self.read_body(), type=struct_type)
+            return typed_json.decode(self.read_body(), struct_type)
         except msgspec.ValidationError as error:
             raise make_error(400, "invalid_message", f"{error}.") from None
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -99,7 +100,7 @@ class RestHandler(JsonErrorHandler, APIHandler):
         if text is None:
             return default
         try:
-            return msgspec.convert(text, parameter_type, strict=False)
+            return typed_json.convert(text, parameter_type, strict=False)
         except msgspec.ValidationError as error:
             raise make_error(400, "invalid_message", f"{name}: {error}.") from None
 

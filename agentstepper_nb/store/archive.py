@@ -29,6 +29,7 @@ from typing import Any, Final, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
+from .. import typed_json
 from .._version import __version__
 from ..errors import ProtocolError
 from ..protocol.data_model import Commit, Event, EventKind, HaltPoint, RowNote, Run
@@ -208,11 +209,11 @@ def _upcast(members: MemberData) -> MemberData:
 
 
 def _one(members: MemberData, name: str, kind: type[_T]) -> _T:
-    return cast("_T", _decode(members, name, msgspec.json.Decoder(kind).decode))
+    return cast("_T", _decode(members, name, typed_json.get_decoder(kind).decode))
 
 
 def _many(members: MemberData, name: str, kind: type[_T]) -> tuple[_T, ...]:
-    return tuple(_decode(members, name, msgspec.json.Decoder(kind).decode_lines))
+    return tuple(_decode(members, name, typed_json.get_decoder(kind).decode_lines))
 
 
 def _decode(members: MemberData, name: str, decode: Callable[[bytearray], Any]) -> Any:

@@ -15,8 +15,9 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct, ValidationError
 
+from .. import typed_json
 from ..hub import Connection, PeerSession
 from ..protocol.envelope import MAX_MESSAGE_BYTES
 
@@ -118,7 +119,7 @@ class CommLinks:
         """
         self._core.record_view_message()
         try:
-            message = convert(content, _Open | _Text | _Close)
+            message = typed_json.convert(content, _Open | _Text | _Close)
         except ValidationError as error:
             self._later(self._refuse, content, str(error))
         else:

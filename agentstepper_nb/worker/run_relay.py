@@ -25,6 +25,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
+from .. import typed_json
 from ..discover import CoreEndpoint
 from ..errors import AgentStepperError, ProtocolError
 from ..protocol.agent import LeaveConnection, MessagePart, ProcessEnded, Welcome, from_agent
@@ -325,7 +326,7 @@ class _CoreConnection:
 
 def _read_hello(envelope: Envelope) -> _HelloFields:
     try:
-        return msgspec.json.decode(envelope.body, type=_HelloFields)
+        return typed_json.decode(envelope.body, _HelloFields)
     except msgspec.DecodeError as error:
         raise ProtocolError("invalid_message", f"hello: {error}.") from None
 
@@ -334,6 +335,6 @@ def _is_sharing_welcome(envelope: Envelope) -> bool:
     if envelope.type != "welcome":
         return False
     try:
-        return msgspec.json.decode(envelope.body, type=Welcome).shares_connection is True
+        return typed_json.decode(envelope.body, Welcome).shares_connection is True
     except msgspec.DecodeError:
         return False

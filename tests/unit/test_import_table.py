@@ -37,6 +37,7 @@ EVERYWHERE = (
     "json_log",
     "own_queries",
     "suggestions",
+    "typed_json",
     "_version",
 )
 # Who may import the protocol handles its values, and those are msgspec's.
@@ -49,6 +50,7 @@ TABLE = {
     "json_log": Row(),
     "own_queries": Row(pure=True),
     "suggestions": Row(pure=True),
+    "typed_json": Row(third_party={"msgspec": ""}),
     "protocol": Row(third_party={"msgspec": "", "regex": "protocol.text_escaping"}, pure=True),
     "core": Row(packages=("protocol",), third_party={"regex": "core.breakpoints"}, pure=True),
     "llm_wire": Row(packages=("protocol",), pure=True),

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Unpack
 
-import msgspec
-
+from ... import typed_json
 from ...entry_point_loader import EntryPointLoader
 from ...errors import CodingSessionError, CommandError
 from ...protocol.chat import AgentName, AgentOutput, Message
@@ -125,7 +124,7 @@ class CodingAgent(StreamingAgent):
         policy: Any = None,
         **settings: Unpack[SettingsDict],
     ) -> None:
-        msgspec.convert(settings, CodingSettings)
+        typed_json.convert(settings, CodingSettings)
         self.name = name
         self.role = role
         self.description = description or "reads, changes and runs what is in a folder"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from ... import typed_json
 from ...errors import InjectedError, ToolDeniedError
 from ...llm_wire.answer_builder import replace_surrogates
 from ...llm_wire.conversation import ToolCall, ToolSpec
@@ -293,7 +294,7 @@ class FunctionTool:
             ArgumentsError: The arguments don't fit the function.
         """
         try:
-            checked = msgspec.convert(arguments, self._arguments)
+            checked = typed_json.convert(arguments, self._arguments)
         except (msgspec.ValidationError, RecursionError) as error:
             raise ArgumentsError(f"The arguments can't be used: {error}.") from None
         named = {name: getattr(checked, name) for name in self._arguments.__struct_fields__}

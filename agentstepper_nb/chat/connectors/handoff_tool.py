@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from ... import typed_json
 from ...llm_wire.conversation import ToolCall, ToolSpec
 from ...protocol.chat import ChatAgentInfo
 from ..connector import Handoff, InterpreterABC
@@ -64,7 +65,7 @@ class HandoffTool:
         if call.name != HANDOFF_TOOL or not self._others:
             return None
         try:
-            find_handoff = msgspec.json.decode(call.args_json, type=_Arguments)
+            find_handoff = typed_json.decode(call.args_json, _Arguments)
         except (ValueError, RecursionError) as error:
             return f"The arguments can't be used: {error}."
         if find_handoff.agent_name not in self._others:

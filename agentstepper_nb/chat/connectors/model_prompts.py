@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from ... import typed_json
 from ...llm_wire.conversation import AssistantMessage, ChatMessage, ToolSpec, UserMessage
 from ...protocol.chat import Message, MessageType
 from .. import message_types
@@ -176,7 +177,7 @@ def parse_action(text: str) -> StructuredAction:
         if not candidate.startswith("{"):
             continue
         try:
-            return msgspec.json.decode(candidate, type=StructuredAction)
+            return typed_json.decode(candidate, StructuredAction)
         except (ValueError, RecursionError) as error:
             why = f"{error}."
     raise ActionError(why)

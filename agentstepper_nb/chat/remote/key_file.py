@@ -21,6 +21,7 @@ from filelock import FileLock
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from ... import typed_json
 from ...errors import StoreError
 from ...protocol.field_types import Id, Time
 
@@ -147,7 +148,7 @@ class KeyFile:
                 self._shut(descriptor)
             stamp = _stamp(found)
             try:
-                return stamp, msgspec.json.decode(file.read(_MAX_FILE_BYTES), type=TokenKeys)
+                return stamp, typed_json.decode(file.read(_MAX_FILE_BYTES), TokenKeys)
             except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
                 raise self._useless(str(error)) from None
 

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ... import typed_json
 from ...errors import CommandError, ProtocolError
 from ...protocol.chat import Identifier
 from ...protocol.field_errors import make_field_error
@@ -280,7 +281,7 @@ def _checked_scope(scope: str | Iterable[str], agent_name: str | None) -> tuple[
 def _check(**given: object) -> None:
     """Let nothing into the file, or a token, that can't be read there again."""
     try:
-        msgspec.json.decode(msgspec.json.encode(given), type=_TokenFields)
+        typed_json.decode(msgspec.json.encode(given), _TokenFields)
     except msgspec.ValidationError as error:
         raise make_field_error(error) from None
     except UnicodeError as error:
@@ -301,7 +302,7 @@ def _read(token: str, keys: TokenKeys) -> _Claims:
             leeway=LEEWAY_S,
             options={"require": _REQUIRED, "strict_aud": True},
         )
-        return msgspec.convert(payload, _Claims)
+        return typed_json.convert(payload, _Claims)
     except jwt.ExpiredSignatureError:
         raise _refused("has expired") from None
     except (jwt.ImmatureSignatureError, jwt.InvalidIssuedAtError):

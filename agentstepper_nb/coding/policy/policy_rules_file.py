@@ -12,6 +12,7 @@ import msgspec
 from filelock import FileLock
 from msgspec import Struct, structs
 
+from ... import typed_json
 from ...errors import PolicyRulesError
 from .rules import RUN_COMMAND, PolicyRule, is_for_workspace, make_allow_rule, make_rule_id
 
@@ -167,7 +168,7 @@ class PolicyRulesFile:
 
     def _read(self) -> _Document:
         try:
-            return msgspec.json.decode(self.path.read_bytes(), type=_Document)
+            return typed_json.decode(self.path.read_bytes(), _Document)
         except FileNotFoundError:
             return _Document()
         except (OSError, ValueError) as error:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct
 
+from ... import typed_json
 from ...errors import PolicyRulesError, SandboxError
 from ..sandbox import SandboxAccess
 from ..sandbox.failures import find_sandbox_failure
@@ -255,7 +256,7 @@ def find_retry(tool: str, args: Any, result: ToolResult) -> CommandRetry | None:
     if tool != RunCommand.name or not isinstance(args, dict) or result.ok:
         return None
     try:
-        diagnostics_data = msgspec.convert(
+        diagnostics_data = typed_json.convert(
             (result.diagnostics or {}).get(SANDBOX_DIAGNOSTICS_KEY), _SandboxDiagnostics
         )
     except msgspec.ValidationError:

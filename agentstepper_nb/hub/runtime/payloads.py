@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from ... import typed_json
 from ...errors import CommandError, ProtocolError
 from ...protocol.field_errors import make_field_error
 from ...protocol.runtime import ActionKind, AgentLimits
@@ -51,7 +52,7 @@ def check_payload(kind: ActionKind, payload: Any) -> Struct:
     given = {} if payload is None else payload
     expected = PAYLOADS[kind]
     try:
-        found: Struct = msgspec.convert(given, expected)
+        found: Struct = typed_json.convert(given, expected)
     except (msgspec.ValidationError, RecursionError) as error:
         raise make_field_error(error, "payload") from None
     _refuse_unknown(given, expected, "payload")

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
+from ... import typed_json
 from ...errors import CommandError, StoreError
 from ...protocol.field_errors import make_field_error
 from ...protocol.runtime_methods import CALLS, STREAMS, MethodRight, Request, Result, RuntimeMethod
@@ -71,7 +72,7 @@ class RuntimeService:
         if self._right < method.right:
             raise CommandError("watch_only", _MAY_NOT[method.right])
         try:
-            return msgspec.json.decode(params, type=method.request)
+            return typed_json.decode(params, method.request)
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             raise make_field_error(error) from None
 

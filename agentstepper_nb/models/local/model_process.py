@@ -17,6 +17,7 @@ from typing import IO, Final
 
 import msgspec
 
+from ... import typed_json
 from ...errors import ModelError
 from .model_server import ModelServerAddress, ModelServerOptions
 
@@ -162,7 +163,7 @@ class ModelProcess:
             )
             line = await asyncio.wait_for(self._start_server(self._process), timeout_s)
             return LocalEndpoint(
-                msgspec.json.decode(line, type=ModelServerAddress).url, self._options.api_key
+                typed_json.decode(line, ModelServerAddress).url, self._options.api_key
             )
         except (TimeoutError, OSError, msgspec.DecodeError) as error:
             why = (

@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from ... import typed_json
+
 
 class ModelServerOptions(msgspec.Struct, frozen=True):
     """The model to serve."""
@@ -37,7 +39,7 @@ def main() -> None:
     """Serve until standard input is closed."""
     # Ctrl+C is for the parent process, which may go on to query the model.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    options = msgspec.json.decode(sys.stdin.buffer.readline(), type=ModelServerOptions)
+    options = typed_json.decode(sys.stdin.buffer.readline(), ModelServerOptions)
     told = os.dup(1)
     os.dup2(2, 1)  # the library may print
     try:

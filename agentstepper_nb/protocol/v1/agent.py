@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 from msgspec import Raw, Struct
 
+from ... import typed_json
 from ...errors import ProtocolError
 from ..data_model import EventKind, Failure, HaltPoint
 from ..field_types import EVENT_NAME, Id, Time
@@ -110,7 +111,7 @@ def load_kind(type: str, data: Raw) -> tuple[EventKind | None, str | None]:
     kind = EVENT_TYPES.get(type)
     if kind is EventKind.TOOL_INVOCATION and data != JSON_NULL:
         try:
-            custom = msgspec.json.decode(data, type=_Custom).custom
+            custom = typed_json.decode(data, _Custom).custom
         except (msgspec.DecodeError, RecursionError, UnicodeError):
             return kind, None
         if EVENT_NAME.fullmatch(custom):
@@ -214,7 +215,7 @@ def _convert(value: Any) -> V1Message:
             f"Failed to parse client server event message: “{name[:80]}” is none of event, breakpoint, "
             "commit.",
         )
-    return cast(V1Message, msgspec.convert(to_convertible(value["data"]), kind))
+    return cast(V1Message, typed_json.convert(to_convertible(value["data"]), kind))
 
 
 #: The fields that hold contents, wherever they stand.

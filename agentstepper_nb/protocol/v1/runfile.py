@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
+from ... import typed_json
 from ..._version import __version__
 from ...errors import ProtocolError
 from ..data_model import (
@@ -178,13 +179,13 @@ def load_run(
 def _parse(text: bytearray, scan: JsonScanner) -> _Run:
     """The file's document. As in messages, contents may hold what only Python's parser takes."""
     try:
-        return msgspec.json.decode(text, type=_Run)
+        return typed_json.decode(text, _Run)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         strictly = str(error)
     scan.check_lenient_limits()
     try:
         # Decoded as it was counted: the parser would guess another encoding.
-        return msgspec.convert(
+        return typed_json.convert(
             to_convertible(json.loads(text.decode("utf-8", "surrogatepass"))), _Run
         )
     except (ValueError, RecursionError):

@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import Raw, Struct
 
+from ... import typed_json
 from ...errors import ProtocolError
 from ..data_model import (
     AgentActivity,
@@ -170,7 +171,7 @@ class _Loose(Struct):
 def decode_run_id(text: str) -> str | None:
     """The run that a refused command names, where it names one."""
     try:
-        return msgspec.json.decode(text, type=_Loose).content.run
+        return typed_json.decode(text, _Loose).content.run
     except _UNREADABLE:
         return None
 

@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 import msgspec
 from msgspec import UNSET, Struct
 
+from ... import typed_json
 from ...llm_wire.conversation import ModelRequest, UserMessage
 from ..frame import FrameIn, FrameOut
 from .model_moniker import IntervalSeconds, ModelMoniker, NonEmptyText, query_model
@@ -68,7 +69,7 @@ class JokeMoniker(ModelMoniker[JokeConfig]):
     def _read_state(self, frame: FrameIn) -> JokeState:
         """The state, with guidance taken in; an edited one may be anything."""
         try:
-            state = msgspec.convert(frame.state, JokeState)
+            state = typed_json.convert(frame.state, JokeState)
         except msgspec.ValidationError:
             state = JokeState(subject=self._config.subject)
         if frame.guidance is UNSET:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, Protocol, TypeVar
 
-import msgspec
 from msgspec import Meta
 
+from ... import typed_json
 from ...errors import ModelError
 from ...llm_wire.answer_builder import AnswerBuilder, ModelAnswer
 from ...llm_wire.conversation import AssistantMessage, ModelRequest
@@ -40,7 +40,7 @@ def decode_config(config: Any, kind: type[Config]) -> Config:
     Raises:
         ValueError: What is wrong with it, for a person.
     """
-    return msgspec.convert({} if config is None else config, kind)
+    return typed_json.convert({} if config is None else config, kind)
 
 
 class ModelConfig(Protocol):

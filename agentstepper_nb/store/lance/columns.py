@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect
 
+from ... import typed_json
 from ...errors import StoreError
 from ..runtime.sqlite.row_codec import (
     ACTIONS,
@@ -104,7 +105,7 @@ def decode_columns(table: RowTable[T], columns: dict[str, Any]) -> T:
         if columns.get(name) is not None
     }
     try:
-        return msgspec.convert(fields, table.type)
+        return typed_json.convert(fields, table.type)
     except msgspec.ValidationError as error:
         raise StoreError(
             f"A row of the table {table.name} is damaged: {error}. Restore a copy of the folder, or "

@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw, Struct
 
+from ... import typed_json
 from ...errors import StoreError
 from ..folder_lock import lock_folder
 from ..runtime.sqlite.queries import CHANGED_TABLES
@@ -120,11 +121,11 @@ def _read_journal(folder: Path) -> tuple[_Head | None, dict[str, _NumberedRows]]
         return None, found
     try:
         for text in texts[1:]:
-            for name, rows in msgspec.json.decode(text, type=_Change).items():
+            for name, rows in typed_json.decode(text, _Change).items():
                 for number, row in rows:
-                    value = msgspec.json.decode(row, type=_TABLES[name].type)
+                    value = typed_json.decode(row, _TABLES[name].type)
                     found[name][_key(name, value)] = (number, value)
-        return msgspec.json.decode(texts[0], type=_Head), found
+        return typed_json.decode(texts[0], _Head), found
     except (msgspec.DecodeError, KeyError, ValueError) as error:
         raise StoreError(_explain_damage(path, str(error))) from error
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from ... import typed_json
 from ...protocol.runtime import Action, ActionKind, ActionStatus
 from ...protocol.runtime_requests import CreateAgentPayload
 from ...protocol.runtime_store_messages import CreateAgentSession
@@ -161,7 +162,7 @@ def _reset(action: Action) -> Action:
 
 def _make_session(following: Action, ended: Action) -> CreateAgentSession | None:
     try:
-        payload = msgspec.convert(following.payload, CreateAgentPayload)
+        payload = typed_json.convert(following.payload, CreateAgentPayload)
     except msgspec.ValidationError:  # written by another program: it can't be created again
         return None
     creation = make_creation(following, payload)

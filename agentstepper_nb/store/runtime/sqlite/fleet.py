@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from .... import typed_json
 from ....protocol.fleet import (
     MAX_ERROR_CHARS,
     MAX_FLEET_ROWS,
@@ -201,7 +202,9 @@ def _list_failed_actions(
         return ()
     rows = connection.execute(_SELECT_FAILED_ACTIONS, (_find_messages(key, counts), MAX_FLEET_ROWS))
     return tuple(
-        msgspec.convert(dict(zip(FailedAction.__struct_fields__, row, strict=True)), FailedAction)
+        typed_json.convert(
+            dict(zip(FailedAction.__struct_fields__, row, strict=True)), FailedAction
+        )
         for row in rows
     )
 
@@ -219,4 +222,4 @@ def _decode_session(row: Sequence[Value]) -> FleetSession:
     words = fields["words"] if isinstance(fields["words"], str) else ""
     own = {"losses": losses, "status": status, "words": words}
     own["is_pausing"] = bool(fields["is_pausing"])
-    return msgspec.convert(fields | own, FleetSession)
+    return typed_json.convert(fields | own, FleetSession)

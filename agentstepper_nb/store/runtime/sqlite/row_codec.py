@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
+from .... import typed_json
 from ....errors import StoreError
 from ....protocol.runtime import (
     Action,
@@ -110,7 +111,7 @@ class RowTable(Generic[T]):
         for name in self.bool_columns:
             fields[name] = bool(fields[name])
         try:
-            return msgspec.convert(fields, self.type)
+            return typed_json.convert(fields, self.type)
         except msgspec.ValidationError as error:
             key = row[0] if isinstance(row[0], str) else "?"
             raise StoreError(
