@@ -110,7 +110,7 @@ async def read_until(stream: AsyncGenerator[Any, None], done: Callable[[Any], bo
 
 async def within_timeout(work: Awaitable[T]) -> T:
     """What is awaited, which has to come."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         return await work
 
 

@@ -40,7 +40,7 @@ from agentstepper_nb.protocol.chat import (
 from tests.coding.debugged_agent import AsyncLiveView
 
 #: Seconds that a test waits for what should be there at once.
-TIMEOUT_S: Final = 20.0
+TIMEOUT_S: Final = 60.0
 
 #: The folder of who keeps nothing.
 NOWHERE: Final = Path("nowhere")

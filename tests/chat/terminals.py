@@ -44,7 +44,7 @@ class ChatTerminal:
 
     def show_next(self) -> None:
         """Show the next thing that happens."""
-        self.repl.show(self._events.get(timeout=20))
+        self.repl.show(self._events.get(timeout=60))
 
     def type_line(self, line: str) -> str:
         """Type a line; gives what is shown until it is a person's turn again."""

@@ -126,16 +126,16 @@ def test_whoever_asks_meanwhile_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def bring() -> None:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         add_role(CRITIC)
 
     installed(monkeypatch, ("slow", bring))
     threads = [threading.Thread(target=lambda: found.append(find_role("CRITIC"))) for _ in range(3)]
     threads[0].start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     for thread in threads[1:]:
         thread.start()
     go_on.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert found == [CRITIC] * 3

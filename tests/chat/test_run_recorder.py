@@ -186,7 +186,7 @@ async def test_stop_ends_a_function_that_waits_at_a_breakpoint_of_its_own(
         assert (await view.wait_for_halt())["Tool"] == "look"
         await home.stop()
         assert home.info.ending is TurnEnding.STOPPED
-        assert await asyncio.wait_for(ended, 20) == "AgentStopped"
+        assert await asyncio.wait_for(ended, 60) == "AgentStopped"
         await asyncio.to_thread(view.wait_until, lambda run: not run.pending)
         home.send("And you?", "actor")
         assert (await view.wait_for_halt())["Tool"] == "actor"

@@ -8,6 +8,7 @@ import secrets
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agentstepper_nb import discover
+from tests.helpers.ports import find_ports
 from tests.helpers.serve_process import ServeProcess
 
 from .faults import KillPoint
@@ -57,7 +59,7 @@ class ServeHost:
     def __init__(self, folder: Path, options: Sequence[str] = ()) -> None:
         self.data = folder / "data"
         self._options = options
-        self._ports = ("0", "0")
+        self._ports = [str(port) for port in find_ports(2)]
         self._url = ""
 
     @contextmanager
@@ -73,7 +75,6 @@ class ServeHost:
             is_forked=True,
         )
         self._url = core.agents
-        self._ports = (core.agents.rpartition(":")[2], core.uis.rpartition(":")[2])
         with _ended(core.process):
             yield RunningCore(core.process, core.uis)
 
@@ -115,6 +116,7 @@ class JupyterHost:
         with _ended(process):
             while not (new := set(runtime.glob("agentstepper-*.json")) - before):
                 assert process.poll() is None
+                time.sleep(0.01)  # without it, half of a machine of two cores waits
             yield RunningCore(process, self._uis(new.pop()))
 
     def environment(self) -> dict[str, str]:

@@ -116,7 +116,7 @@ def test_all_that_agents_say_is_shown_and_answered(own_lab: NewLab) -> None:
     lab = own_lab([AGENTS, "more.set()", BUSY])
     lab.run(0)
     view = ChatView(lab, 0)
-    expect(view.log).to_contain_text("No messages yet")
+    expect(view.log).to_contain_text("No messages yet", timeout=60_000)
 
     view.send_message("slowly")
     expect(view.list_messages("First")).to_have_attribute("aria-busy", "true")
@@ -165,6 +165,8 @@ def test_all_that_agents_say_is_shown_and_answered(own_lab: NewLab) -> None:
     # The debugger's stylesheet has come after the chat's.
     expect(view.root.locator(".as-ChatStrip")).to_have_css("align-items", "center")
     panel.press("Halt")
+    # The message takes another way, and may be faster.
+    expect(panel.button("Halt")).to_have_attribute("aria-disabled", "true")
     view.send_message("once more")
     view.expect_state("Halted")
     expect(view.log).to_contain_text("helper is halted in the debugger")

@@ -68,6 +68,7 @@ def test_an_edit_is_refused_and_stays_until_it_is_right(
         choose(view, "buying")
         halted = view.root.locator(".as-Row.as-mod-halted")
         expect(halted).to_contain_text("buy")
+        view.expect_state("Halted before tool call")  # which keys wait for, after the row
         halted.focus()
         page.keyboard.press("e")
 
@@ -88,6 +89,7 @@ def test_an_edit_is_refused_and_stays_until_it_is_right(
 
         order.fill('{"customer": "eve", "amount": 2}')
         view.press("Step with edit")
+        view.expect_state("Halted after tool call")
         expect(halted).to_contain_text("eve")
         view.press("Step")
         assert agent.stdout is not None

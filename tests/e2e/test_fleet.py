@@ -83,7 +83,7 @@ def test_halted_agents_are_found_edited_and_continued(own_tab: NewLab) -> None:
     view = FleetView(lab, 1)
 
     for agent in (lion, other):
-        expect(view.halted(agent)).to_contain_text("tool result joke")
+        expect(view.halted(agent)).to_contain_text("tool result joke", timeout=60_000)
         expect(view.halted(agent)).to_contain_text("Breakpoint")
         expect(view.session(agent)).to_contain_text("Halted")
     expect(view.root.get_by_role("status").first).to_contain_text("wait for you")
@@ -110,6 +110,7 @@ def test_halted_agents_are_found_edited_and_continued(own_tab: NewLab) -> None:
     for agent in (lion, other, mouse):
         expect(view.session(agent)).to_contain_text("Stopped")
     expect(view.halted(other)).to_have_count(0)
+    expect(lab.prompt(2)).to_have_text("[3]:")  # no session is left running for other tests
     assert lab.errors == []
 
 

@@ -48,7 +48,7 @@ def fork_at(view: DebuggerView, tool: str, nth: int) -> None:
 def edit(view: DebuggerView, button: str, text: str) -> None:
     """Type over what is halted, and step."""
     view.press(button)
-    field = view.root.get_by_role("textbox").last
+    field = view.root.locator(".cm-content")  # other text boxes are there before the editor
     field.press("Control+a")
     field.type(text)
     view.press("Step with edit")

@@ -78,7 +78,7 @@ def test_a_finished_run_is_forked_at_a_row(
     expect_clean(page)
     page.keyboard.press("Escape")
     view.press("Edit this result")
-    field = view.root.get_by_role("textbox").last
+    field = view.root.locator(".cm-content")  # other text boxes are there before the editor
     field.press("Control+a")
     field.type('"none"')
     view.press("Step with edit")
@@ -99,7 +99,7 @@ def test_a_cell_is_forked_in_its_notebook(own_lab: NewLab, jupyter: Jupyter) -> 
     lab.run(0)
     lab.run(1)
     view = lab.view(1)
-    view.expect_state("Halted before tool call")
+    view.expect_state("Halted before tool call", timeout=60_000)
     view.press("Continue")
     view.expect_state("Finished")
     view.root.locator(".as-Row").filter(has_text="look_up").nth(1).click()
@@ -130,7 +130,7 @@ def test_a_cell_is_forked_in_a_restarted_kernel(own_tab: NewLab, jupyter: Jupyte
     lab.run(0)
     lab.run(1)
     view = lab.view(1)
-    view.expect_state("Halted before tool call")
+    view.expect_state("Halted before tool call", timeout=60_000)
     view.press("Continue")
     view.expect_state("Finished")
     lab.run(2)
@@ -164,7 +164,7 @@ def test_no_kernel_is_restarted_for_a_cell_that_was_changed(
     lab.run(0)
     lab.run(1)
     view = lab.view(1)
-    view.expect_state("Halted before tool call")
+    view.expect_state("Halted before tool call", timeout=60_000)
     view.press("Continue")
     view.expect_state("Finished")
     lab.page.evaluate(

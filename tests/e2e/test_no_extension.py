@@ -181,7 +181,8 @@ def test_the_kernel_relays_what_the_browser_cannot_reach(
     lab.run(0)
     lab.run(1)
     view = SessionsView(lab, 1)
-    expect(view.row(one)).to_contain_text("Running")
+    expect(view.row(one)).to_contain_text("Running", timeout=60_000)
+    expect(view.row(one)).to_contain_text("cats")  # it runs before its first step has begun
     lab.run(2)
     view.pause(one)
     expect(lab.outputs(2)).to_contain_text("paused")

@@ -14,7 +14,8 @@ from .test_step_in_jupyterlab import BlockedKernelNotebook
 
 def halted_row(corridor: BlockedKernelNotebook) -> Locator:
     """The number of the row that the agent is halted at."""
-    return corridor.view.root.locator(".as-mod-halted .as-Row-n")
+    # Keys step once the run's header has come after the row, and with it the selection.
+    return corridor.view.root.locator(".as-mod-halted[aria-selected=true] .as-Row-n")
 
 
 @pytest.mark.soak  # test_panel has the keys, js/tests/lab/commanded whose they are

@@ -35,7 +35,8 @@ def open_panel(lab: Lab, program: str = "") -> DebuggerView:
 
 def halted_row(view: DebuggerView) -> Locator:
     """The number of the row that the agent is halted at."""
-    return view.root.locator(".as-mod-halted .as-Row-n")
+    # Commands step once the run's header has come after the row, and with it the selection.
+    return view.root.locator(".as-mod-halted[aria-selected=true] .as-Row-n")
 
 
 @pytest.mark.soak  # test_shells has each of the two alone
@@ -57,6 +58,7 @@ def test_the_panel_steps_and_survives_a_reload_while_the_kernel_is_blocked(
     for view in (panel, inline):
         view.expect_state("Halted after LLM query")
     panel.step_to("→ write_file", before=spy.expect_blocked)
+    expect(inline.root.locator(".as-Row.as-mod-halted")).to_contain_text("write_file")
     inline.expect_state("Halted before tool call")
     corridor.press("Step")
     for view in (panel, inline):

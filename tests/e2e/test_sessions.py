@@ -83,8 +83,9 @@ def test_agents_are_steered_and_talked_with(own_tab: NewLab) -> None:
     lab.run(0)
     lab.run(1)
     view = SessionsView(lab, 1)
-    expect(view.root.get_by_role("status").first).to_contain_text("2 running")
+    expect(view.root.get_by_role("status").first).to_contain_text("2 running", timeout=60_000)
 
+    expect(view.row(one)).to_contain_text("cats")  # it runs before its first step has begun
     view.pause(one)
     expect(view.steps).to_contain_text("cats")
     view.press("Interrupt")

@@ -89,6 +89,8 @@ def choose(view: DebuggerView, program: str) -> None:
     """Switch to a program's run."""
     view.root.locator(".as-Run").click()
     view.root.locator(".as-RunItem-name").filter(has_text=program).first.click()
+    # Until it is here, the run before is shown, which may be halted or finished as well.
+    expect(view.root.locator(".as-Run")).to_contain_text(program, ignore_case=True)
 
 
 def expect_halted_at(views: list[DebuggerView], seq: int) -> None:

@@ -82,6 +82,8 @@ def test_a_chat_and_its_run_in_the_debugger(lab: Lab, pictures: Pictures) -> Non
     lab.page.keyboard.press("ArrowUp")
     expect(chosen).to_contain_text("Go on.")
     debugger.press("Halt")
+    # The cell takes another way, and may be faster.
+    expect(debugger.button("Halt")).to_have_attribute("aria-disabled", "true")
     lab.run(TURN)
     debugger.expect_state("Halted before tool call")
     edit_field(debugger, "coldest", "warmest")

@@ -122,6 +122,7 @@ def test_messages_are_moved_deleted_and_added_by_keys(gallery: Gallery) -> None:
         assert messages(page) == [*before[:-2], before[-1], before[-2]]
         above.locator(".as-MessageDelete").focus()
         page.keyboard.press("Enter")
+        expect(last).to_have_count(0)
         expect(above.locator(".as-MessageDelete")).to_be_focused()
         assert messages(page) == before[:-1]
         page.get_by_role("button", name="Add message").focus()

@@ -10,7 +10,6 @@ from playwright.sync_api import BrowserContext, expect
 from .axe import AXE, expect_clean
 from .jupyter import Jupyter
 from .test_overview import open_run
-from .test_several_agents import choose
 
 #: Two researchers that work at the same time: each waits in its call for the other's.
 _AGENT = """
@@ -87,6 +86,9 @@ def test_tokens_time_and_prices(context: BrowserContext, jupyter: Jupyter) -> No
 
     # Queries cost from now on what was set.
     run_agent(jupyter)
-    choose(view, "usage")
+    root.locator(".as-Run").click()
+    runs = root.locator(".as-RunItem-name").filter(has_text="usage")
+    expect(runs).to_have_count(2)  # the newest stands first, once it is known here
+    runs.first.click()
     root.get_by_role("tab", name="Overview").click()
     expect(panel.get_by_role("region", name="Tokens")).to_contain_text("$2.50")

@@ -57,6 +57,8 @@ class Site(CoreProcesses):
         self.client_port = int(self.agents.rpartition(":")[2])
 
     def kill(self) -> None:
+        code = self._process.poll()
+        assert code is None, f"it ended by itself: {code}, {self._process.communicate()}"
         kill(self._process)
         self._living.close()
 

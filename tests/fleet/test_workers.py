@@ -152,6 +152,7 @@ def dask_processes(home: Path) -> Iterator[tuple[Client, list[subprocess.Popen[b
     try:
         while not file.exists():
             assert processes[0].poll() is None
+            time.sleep(PAUSE)
         with Client(scheduler_file=str(file)) as client:
             client.wait_for_workers(2)
             yield client, processes

@@ -6,7 +6,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,6 +17,8 @@ from typing import Any, Final
 
 import psycopg
 import pytest
+
+from tests.helpers.ports import find_ports
 
 #: What a test server doesn't need, and what shows more faults.
 SETTINGS: Final = {
@@ -63,7 +64,7 @@ class PostgresServer:
         self._user = _find_user()
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = count(1)
-        self.port = _find_free_port()
+        (self.port,) = find_ports(1)
         if self._user is not None:
             os.chown(folder, self._user.pw_uid, self._user.pw_gid)
         self._run("initdb", "--pgdata", ".", "--username", "tests", "--auth", "trust", "--no-sync",
@@ -199,9 +200,3 @@ def _find_user() -> pwd.struct_passwd | None:
         with suppress(KeyError):
             return pwd.getpwnam(name)
     return None
-
-
-def _find_free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

@@ -217,13 +217,13 @@ def test_a_python_client_waits_and_keeps_the_services_status(
         ScriptedServer(Script("busy", [rule])) as server,
         serve(server.base_url, HeartbeatTimes(0.2, 0.2)) as proxy,
         OpenAI(
-            base_url=proxy.make_url("openai"), api_key="any", timeout=1.0, max_retries=0
+            base_url=proxy.make_url("openai"), api_key="any", timeout=2.0, max_retries=0
         ) as client,
     ):
         asking = pool.submit(ask_unseen, client)
         person.step()
         person.wait_until_halted()
-        Event().wait(1.5)  # longer than the client's timeout
+        Event().wait(2.5)  # longer than the client's timeout
         person.step()
         with pytest.raises(openai.RateLimitError):
             asking.result(TIMEOUT_S)

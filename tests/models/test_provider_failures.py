@@ -83,7 +83,8 @@ def test_silence_before_the_answer(api: str) -> None:
 def test_silence_in_the_midst_of_an_answer(api: str) -> None:
     async def ask() -> list[AgentEvent]:
         first = recorded(api, "length").partition(b"write_file")[0]
-        timeouts = TimeoutPolicy(idle_timeout_s=0.05, max_retries=0)
+        # Long enough for the first piece to come on a busy machine.
+        timeouts = TimeoutPolicy(idle_timeout_s=0.5, max_retries=0)
         async with PieceServer(BytesAnswer([first], after=AnswerEnding.HOLD)) as server:
             async with open_provider(api, server.url, timeouts) as provider:
                 events = await collect_events(provider)

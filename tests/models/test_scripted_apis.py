@@ -135,7 +135,7 @@ def test_a_stream_waits_at_its_gate(api: str) -> None:
     with faulty(PauseFault("middle", pieces_sent=2)) as server, open_client(api, server) as client:
         events = client.events(HELLO)
         heard = [next(events), next(events)]
-        assert server.gate("middle").wait_reached(10)
+        assert server.gate("middle").wait_reached(60)
         server.gate("middle").open()
         heard += events
         assert len(heard) >= 5

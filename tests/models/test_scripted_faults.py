@@ -96,7 +96,7 @@ def test_a_stream_waits_at_its_gate(serve: Serve) -> None:
     server, client = serve(PauseFault("middle", pieces_sent=2))
     stream = iter(client.chat.completions.create(**ASK, stream=True))
     heard = [next(stream).choices[0].delta.content for _ in range(2)]
-    assert server.gate("middle").wait_reached(10)
+    assert server.gate("middle").wait_reached(60)
     server.gate("middle").open()
     heard += [chunk.choices[0].delta.content for chunk in stream]
     assert heard == ["", "one ", "two ", "three", None]
@@ -108,7 +108,7 @@ def test_a_whole_answer_waits_at_its_gate(serve: Serve) -> None:
     assert not gate.wait_reached(0)
     with ThreadPoolExecutor(1) as pool:
         completion = pool.submit(lambda: client.chat.completions.create(**ASK))
-        assert gate.wait_reached(10)
+        assert gate.wait_reached(60)
         assert not completion.done()
         gate.open()
         assert completion.result().choices[0].message.content == TEXT
@@ -119,7 +119,7 @@ def test_a_server_that_closes_lets_nobody_wait(serve: Serve) -> None:
     with ThreadPoolExecutor(1) as pool:
         impatient = client.with_options(max_retries=0)
         waiting = pool.submit(lambda: impatient.chat.completions.create(**ASK))
-        assert server.gate("never").wait_reached(10)
+        assert server.gate("never").wait_reached(60)
         server.close()
         with pytest.raises(openai.APIConnectionError):
             waiting.result()

@@ -37,6 +37,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
 )
 from agentstepper_nb.rpc.persistent_connection import ReconnectingCaller, maintain_connection
 from tests.helpers.forked_python import start_python
+from tests.helpers.ports import find_ports
 from tests.helpers.serve_process import ServeProcess
 from tests.runtime.queues import LOG
 
@@ -63,7 +64,7 @@ class CoreProcesses:
         self.token, self.control = secrets.token_hex(16), secrets.token_hex(16)
         self.agents = ""
         self._options = options
-        self._ports = ("0", "0")
+        self._ports = [str(port) for port in find_ports(2)]
 
     @contextmanager
     def core(self) -> Iterator[subprocess.Popen[str]]:
@@ -79,7 +80,6 @@ class CoreProcesses:
             is_forked=self._is_forked,
         )
         self.agents = served.agents
-        self._ports = (served.agents.rpartition(":")[2], served.uis.rpartition(":")[2])
         with killed_at_end(served.process):
             yield served.process
 

@@ -153,12 +153,12 @@ async def test_the_time_of_a_person_counts_for_no_limit(view: AsyncLiveView) -> 
 async def test_a_step_that_halts_its_loop_is_not_too_slow(view: AsyncLiveView) -> None:
     """Its tool is called synchronously: what blocks the process' loop is a person who looks."""
     async with a_worker() as worker:
-        limits = {"step_timeout_s": 1.0}
+        limits = {"step_timeout_s": 2.0}
         home, agent = await worker.start("blocking_halt", step=True, limits=limits)
         await view.wait_for_halt()
         await view.step_async()
         assert await view.wait_for_halt() == {"Tool": "inner", "Argument": {}}
-        await asyncio.sleep(2.5)  # longer than the step may take, and than the worker's grace
+        await asyncio.sleep(3.5)  # longer than the step may take, and than the worker's grace
         await asyncio.to_thread(view.resume)
         await agent.join()
         (step,) = await home.steps()

@@ -225,7 +225,7 @@ async def test_descriptors_and_processes_are_given_back(tmp_path: Path) -> None:
         before = len(os.listdir("/proc/self/fd"))
         for _ in range(5):
             await lose()
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(os.listdir("/proc/self/fd")) <= before
         assert pool.process_ids == ()
 
 
@@ -235,7 +235,7 @@ async def test_what_ends_with_the_fork_server_is_not_the_steps_doing(tmp_path: P
         tally = tmp_path / "tally"
         executor = await opened(pool, "harm", {"harm": "block", "at": 0, "tally": str(tally)})
         step = asyncio.create_task(executor.step(frame()))
-        while not tally.exists():
+        while not (tally.exists() and tally.read_text()):  # it is there before its line is
             await asyncio.sleep(0.01)
         pid = int(tally.read_text())
         parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

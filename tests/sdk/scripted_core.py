@@ -35,6 +35,7 @@ from agentstepper_nb.protocol.delta_decoding import decode_contents
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
 from agentstepper_nb.protocol.envelope import MAX_MESSAGE_BYTES, SUBPROTOCOL
 from agentstepper_nb.protocol.v1 import agent as v1
+from tests.helpers.ports import find_ports
 
 #: Seconds until a test that waits for something says that it didn't come.
 TIMEOUT_S = 60
@@ -175,7 +176,7 @@ class ScriptedCore:
         self._max_size = max_size
         self.peers: list[AgentPeer] = []
         self._arrivals: Queue[AgentPeer] = Queue()
-        self._bind(0)
+        self._bind(*find_ports(1))  # where it comes back
 
     def _bind(self, port: int) -> None:
         self._server = serve(

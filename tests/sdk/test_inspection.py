@@ -280,6 +280,7 @@ def test_an_expression_that_never_ends_blocks_nothing(
     monkeypatch.setattr(inspector, "_evaluation_timeout_s", 0.3)
     with pytest.raises(AssertionError, match="didn't end in time"):
         seen.evaluate(0, "[each for each in iter(int, 1)]")
+    monkeypatch.setattr(inspector, "_evaluation_timeout_s", 30.0)
     assert seen.evaluate(0, "1 + 1").value.value == "2"
     # It was told to end, and did.
     for thread in threading.enumerate():

@@ -312,6 +312,7 @@ async def test_a_client_that_does_not_read_is_let_go_and_comes_back(
         feed = opener.sessions[id].opening.listener.__self__.feed  # type: ignore[attr-defined]
         while feed._reader is not None:
             await asyncio.sleep(0.01)
+    monkeypatch.setattr(CodingStreamHandler, "stall_timeout_s", 60)  # who reads isn't let go
     async with api.stream(id) as again:
         seen = 0
         while seen < 300:

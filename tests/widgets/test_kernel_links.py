@@ -87,7 +87,7 @@ def test_links_do_not_mix(widget: LinkedWidget) -> None:
 
 
 def test_what_is_said_together_is_sent_together(core: KernelCore) -> None:
-    widget = LinkedWidget(core, LinkBatches(delay_s=0.5))
+    widget = LinkedWidget(core, LinkBatches(delay_s=2.0))
     widget.send_message("a", "open")
     widget.send_message("a", "text", text=HELLO)
     for number in range(2, 30):

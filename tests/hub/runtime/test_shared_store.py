@@ -14,7 +14,7 @@ from agentstepper_nb.store.runtime.postgres import PostgresRuntimeStore
 from tests.helpers.postgres_server import PostgresServer
 from tests.hub.runtime.harness import RuntimeHarness
 
-SOON_S = 20.0
+SOON_S = 60.0
 
 
 class Core(RuntimeHarness):

@@ -110,7 +110,7 @@ async def begin_to_wait(server: PostgresServer, call: Coroutine[Any, Any, T]) ->
     """Begin a call, until it waits for what another transaction has locked."""
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
     task = asyncio.create_task(call)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while server.execute(waiting) == [(0,)]:
             assert not task.done(), f"it didn't wait: {task}"
             await asyncio.sleep(0.01)

@@ -66,7 +66,7 @@ async def test_of_a_deleted_run_no_byte_is_left(
 async def journal_emptied(folder: Path, emptied: threading.Event) -> None:
     emptied.clear()
     if (folder / f"{STORE_FILE}-wal").stat().st_size:
-        assert await asyncio.to_thread(emptied.wait, 20)
+        assert await asyncio.to_thread(emptied.wait, 60)
 
 
 def test_deleting_gives_room_back(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ class WriterHarness:
         self._hold.clear()
         self._held.clear()
         self.write("before", [run("before")])
-        assert self._held.wait(20)
+        assert self._held.wait(60)
         put()
         self._hold.set()
 
@@ -94,7 +94,7 @@ class WriterHarness:
         """Wait until all that was put is durable; by the timer alone where that isn't asked for."""
         done = threading.Event()
         self.writer.put(AppendRequest(durable=durable, on_synced=done.set))
-        assert done.wait(20)
+        assert done.wait(60)
 
     def events_since(self, name: str) -> list[str]:
         return self.events[self.events.index(name) + 1 :]
@@ -233,7 +233,7 @@ def test_a_lonely_event_waits_shortly(manual_writer: WriterHarness) -> None:
     manual_writer.write("run", [run("run")])
     done = threading.Event()
     manual_writer.writer.put(AppendRequest([event("e")], done.set))
-    assert done.wait(20)
+    assert done.wait(60)
 
 
 def test_what_nobody_waits_for_is_gathered_and_synced_at_once(open_harness: OpenWriter) -> None:
@@ -241,7 +241,7 @@ def test_what_nobody_waits_for_is_gathered_and_synced_at_once(open_harness: Open
     manual_writer.events.clear()
     on_synced = threading.Event()
     manual_writer.writer.put(AppendRequest([run("one")], on_synced=on_synced.set))
-    assert on_synced.wait(20)
+    assert on_synced.wait(60)
     assert manual_writer.events == ["commit"]  # it is set to FULL from before
 
 
@@ -249,7 +249,7 @@ def test_who_reads_does_not_wait_for_what_is_gathered(manual_writer: WriterHarne
     manual_writer.writer.put(AppendRequest([run("one")]))
     done = threading.Event()
     manual_writer.writer.put(AppendRequest(on_recorded=done.set, has_waiting_reader=True))
-    assert done.wait(20)
+    assert done.wait(60)
     assert manual_writer.history("one") == []
 
 
@@ -264,7 +264,7 @@ def test_what_waits_for_nothing_is_told_without_a_transaction(manual_writer: Wri
 def test_the_journal_is_emptied_when_nothing_comes(open_harness: OpenWriter) -> None:
     manual_writer = open_harness(idle_s=0.001)
     manual_writer.write("one", [run("one")])
-    assert manual_writer.emptied.wait(20)
+    assert manual_writer.emptied.wait(60)
     assert set(manual_writer.sizes) == {0}
 
 
@@ -273,7 +273,7 @@ def test_a_large_journal_is_emptied_at_once(open_harness: OpenWriter) -> None:
     manual_writer.write(
         "one", [run("run"), event("e", data=f'"{random.Random(1).randbytes(100_000).hex()}"')]
     )
-    assert manual_writer.emptied.wait(20)
+    assert manual_writer.emptied.wait(60)
 
 
 def test_who_reads_only_delays_that(open_harness: OpenWriter) -> None:
@@ -285,7 +285,7 @@ def test_who_reads_only_delays_that(open_harness: OpenWriter) -> None:
     manual_writer.settle()
     assert not manual_writer.emptied.is_set()
     reader.execute("COMMIT")
-    assert manual_writer.emptied.wait(20)
+    assert manual_writer.emptied.wait(60)
     reader.close()
 
 
