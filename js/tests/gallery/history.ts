@@ -173,7 +173,7 @@ const TROUBLE =
 function many(): Run[] {
   const endings = ["finished", "finished", "crashed", "stopped", "lost"] as const;
   return Array.from({ length: 10_000 }, (_, at) =>
-    kept(`m${at}`, `nightly · run ${at + 1}`, endings[at % endings.length] ?? null, {
+    kept(`m${at}`, `Run #${at + 1} of nightly`, endings[at % endings.length] ?? null, {
       ago: (10_000 - at) / 4,
       took: 30 + (at % 400),
       tokens: at % 7 === 0 ? null : [at * 13, at],

@@ -42,7 +42,7 @@ function compared(act: (user: User) => Promise<void> = async () => {}): SceneSet
   const other = second().ended("finished", { usage: SECOND_USAGE });
   const made = shows(first, async (user) => {
     await user.key("4");
-    for (const run of [3, 4]) await user.pick(`[aria-label="Compare fix-tests · run ${run}"]`);
+    for (const run of [3, 4]) await user.pick(`[aria-label="Compare Run #${run} of fix-tests"]`);
     await user.press("Compare");
     await user.find(() => document.querySelector<HTMLElement>(".as-Pair") ?? undefined, "pair");
     await user.still();
