@@ -40,7 +40,7 @@ LOWEST_TESTS := tests/unit/protocol --ignore tests/unit/protocol/test_schema.py 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup js chromium postgres third-party kernels lowest demo test test-fast test-server test-lowest test-e2e \
-        test-notebooks test-slow slow-fast slow-server slow-e2e fleet test-js test-local-llm coverage soak soak-replay \
+        test-notebooks test-slow slow-fast slow-e2e slow-notebooks fleet test-js test-local-llm coverage soak soak-replay \
         soak-long soak-kills soak-server soak-e2e soak-gallery frameworks canary screenshots bench lint format generate \
         docs dist FORCE
 
@@ -57,18 +57,15 @@ demo: $(INSTALLED) js $(AGENTS_KERNEL) ## Open the first tutorial in JupyterLab 
 # All is made first, since two parts would make the same at once.
 test: $(INSTALLED) js chromium postgres third-party kernels lowest $(SAMPLED_FRAMEWORKS) $(AGENTS_KERNEL)
 test: ## All tests but the slow and the long ones; every part is run and timed, whatever fails
-	@MAKE="$(MAKE)" scripts/run_parts.sh test-fast+test-server test-e2e+test-notebooks test-js+test-lowest
+	@MAKE="$(MAKE)" scripts/run_parts.sh test-fast+test-server test-e2e+test-notebooks,test-lowest,test-js
 
 SLOW := -m "slow and not soak and not frameworks"
 
-test-slow: $(INSTALLED) js chromium postgres third-party kernels $(SAMPLED_FRAMEWORKS) ## The slow tests, all of them, as CI runs them
-	@MAKE="$(MAKE)" scripts/run_parts.sh slow-fast+slow-server slow-e2e
+test-slow: $(INSTALLED) js chromium postgres third-party kernels $(SAMPLED_FRAMEWORKS) $(AGENTS_KERNEL) ## The slow tests and the other tutorials, as CI runs them
+	@MAKE="$(MAKE)" scripts/run_parts.sh slow-fast slow-e2e+slow-notebooks
 
 slow-fast:
 	$(BIN)/python -m pytest $(PARALLEL_FAST) $(SLOW)
-
-slow-server:
-	$(BIN)/python -m pytest $(SLOW) tests/server
 
 slow-e2e:
 	$(BIN)/python -m pytest $(PARALLEL_E2E) $(SLOW) tests/e2e
@@ -90,17 +87,21 @@ test-e2e: $(INSTALLED) js chromium kernels $(AGENTS_KERNEL) ## The browser tests
 	$(BIN)/python -m pytest $(PARALLEL_E2E) tests/e2e
 
 # One process: a kernel starts, and is waited for.
-test-notebooks: $(INSTALLED) js $(AGENTS_KERNEL) ## Run every tutorial and compare its outputs
-	$(BIN)/python -m pytest -p nbval.plugin --nbval --nbval-cell-timeout=100 \
-	    --nbval-sanitize-with=notebooks/sanitize.cfg --ignore=notebooks/08_fleet.ipynb notebooks
+NBVAL = $(BIN)/python -m pytest -p nbval.plugin --nbval --nbval-sanitize-with=notebooks/sanitize.cfg
+FIRST_TUTORIALS := $(wildcard notebooks/0[123]_*.ipynb)
+
+test-notebooks: $(INSTALLED) js $(AGENTS_KERNEL) ## Run the first three tutorials and compare their outputs
+	$(NBVAL) --nbval-cell-timeout=100 $(FIRST_TUTORIALS)
+
+slow-notebooks: $(INSTALLED) js $(AGENTS_KERNEL)
+	$(NBVAL) --nbval-cell-timeout=100 $(FIRST_TUTORIALS:%=--ignore=%) --ignore=notebooks/08_fleet.ipynb notebooks
 	@echo "notebooks/08_fleet.ipynb has two hundred processes: \`make fleet\` runs it"
 
 # A part of `make soak`, by itself for who works on fleets. FLEET_KILLS_S: how many seconds all of a fleet is killed.
 # The tutorial starts two hundred processes: a slow machine takes minutes for one of its cells.
 fleet: $(INSTALLED) js postgres ## What starts a cluster of Dask: workers, mapped agents, kills, the eighth tutorial
 	$(BIN)/python -m pytest --timeout=300 -m "" tests/fleet; parts=$$?; \
-	    $(BIN)/python -m pytest -p nbval.plugin --nbval --nbval-cell-timeout=300 --timeout=600 \
-	    --nbval-sanitize-with=notebooks/sanitize.cfg notebooks/08_fleet.ipynb && exit $$parts
+	    $(NBVAL) --nbval-cell-timeout=300 --timeout=600 notebooks/08_fleet.ipynb && exit $$parts
 
 test-js: js ## The JavaScript's unit tests
 	cd js && npm test

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Run make targets one after another, whatever fails; then say how long each took, and fail naming those that failed.
-# `a+b` runs both at once: b's output follows a's. `a:600` interrupts a after 600 seconds, as failed: pytest then tells what failed before.
+# `a+b` runs both at once: b's output follows a's. `a+b,c` runs c after b, still beside a.
+# `a:600` interrupts a after 600 seconds, as failed: pytest then tells what failed before.
 set -uo pipefail
 
 outputs=$(mktemp -d)
@@ -16,13 +17,15 @@ run() {
 
 for group in "$@"; do
   read -ra parts <<< "${group//+/ }"
-  for part in "${parts[@]:1}"; do
-    run "$part" > "$outputs/${part%:*}" 2>&1 &
+  for beside in "${parts[@]:1}"; do
+    for part in ${beside//,/ }; do
+      run "$part"
+    done > "$outputs/$beside" 2>&1 &
   done
   run "${parts[0]}"
   wait
-  for part in "${parts[@]:1}"; do
-    cat "$outputs/${part%:*}"
+  for beside in "${parts[@]:1}"; do
+    cat "$outputs/$beside"
   done
 done
 
