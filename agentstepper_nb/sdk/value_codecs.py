@@ -246,6 +246,8 @@ def _make_list(original: Any, items: list[Any]) -> Any:
     new = copy.copy(original)
     new.clear()
     new.extend(items)
+    if len(new) != len(items):
+        raise ValueError(f"it holds {len(new)} items at most")
     return new
 
 

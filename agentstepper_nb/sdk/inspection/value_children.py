@@ -1,14 +1,16 @@
 """The parts of a value, a page at a time, read without a call of the agent's own code.
 
-Containers are read by the methods of Python's own types, attributes from where they are stored, so that
-neither a property nor a `__len__` of the agent's runs.
+Containers are read by the methods of the types of Python itself, attributes from where they are stored,
+so that neither a property nor a `__len__` of the agent runs. A value is asked for its type by `type()`:
+`isinstance` reads `__class__`, which a proxy computes.
 """
 
 from __future__ import annotations
 
+import gc
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -42,12 +44,11 @@ class Child(NamedTuple):
 
 def count_children(value: Any) -> int:
     """The number of a value's parts."""
-    if isinstance(value, dict):
-        return dict.__len__(value)
-    if isinstance(value, types.MappingProxyType):
-        return len(value)
+    mapping = _find_dict(value)
+    if mapping is not None:
+        return dict.__len__(mapping)
     for kind in _ITEMS:
-        if isinstance(value, kind):
+        if issubclass(type(value), kind):
             return int(kind.__len__(value))
     return len(list_attributes(value))
 
@@ -60,14 +61,12 @@ def list_children(value: Any, start: int, count: int) -> list[Child]:
         start: The index of the first part.
         count: The most parts.
     """
-    if isinstance(value, dict):
-        items: Iterable[tuple[Any, Any]] = dict.items(value)
-        return [Child(*item, is_key=True) for item in islice(items, start, start + count)]
-    if isinstance(value, types.MappingProxyType):
-        pairs = islice(value.items(), start, start + count)
-        return [Child(*pair, is_key=True) for pair in pairs]
+    mapping = _find_dict(value)
+    if mapping is not None:
+        items = islice(dict.items(mapping), start, start + count)
+        return [Child(*item, is_key=True) for item in items]
     for kind in _ITEMS:
-        if isinstance(value, kind):
+        if issubclass(type(value), kind):
             members = islice(kind.__iter__(value), start, start + count)
             names = _find_field_names(value)
             return [
@@ -79,20 +78,35 @@ def list_children(value: Any, start: int, count: int) -> list[Child]:
 
 def list_attributes(value: Any) -> list[tuple[str, Any]]:
     """The attributes that are stored in an object, in the order in which they were set."""
-    if value is None or isinstance(value, _LEAVES):
+    if value is None or issubclass(type(value), _LEAVES):
         return []
     found: dict[str, Any] = {}
-    if isinstance(value, BaseException):
-        found["args"] = value.args
-    try:
-        stored = object.__getattribute__(value, "__dict__")
-    except Exception:
-        stored = {}
-    if isinstance(stored, dict):
-        found.update((key, item) for key, item in dict.items(stored) if isinstance(key, str))
+    if issubclass(type(value), BaseException):
+        found["args"] = BaseException.args.__get__(value)  # type: ignore[attr-defined]
+    found.update(
+        (key, item) for key, item in dict.items(_get_stored(value)) if isinstance(key, str)
+    )
     for name, item in _list_slots(value):
         found.setdefault(name, item)
     return [pair for pair in found.items() if not _is_internal(pair[0])]
+
+
+def _find_dict(value: Any) -> dict[Any, Any] | None:
+    """The dictionary that a value is, or shows read-only."""
+    if type(value) is types.MappingProxyType:
+        (value,) = gc.get_referents(value)  # its own methods call those of what it shows
+    return value if issubclass(type(value), dict) else None
+
+
+def _get_stored(value: Any) -> dict[Any, Any]:
+    """The dictionary in which an object has its attributes; empty: it has none, or computes it."""
+    for kind in type(value).__mro__:
+        place = vars(kind).get("__dict__")
+        if place is not None:
+            is_stored = type(place) is types.GetSetDescriptorType
+            stored = place.__get__(value) if is_stored else None
+            return stored if type(stored) is dict else {}
+    return {}
 
 
 def _list_slots(value: Any) -> Iterator[tuple[str, Any]]:
@@ -109,5 +123,5 @@ def _is_internal(name: str) -> bool:
 
 def _find_field_names(value: Any) -> tuple[str, ...]:
     """The names of a named tuple's fields."""
-    fields = type(value).__dict__.get("_fields", ()) if isinstance(value, tuple) else ()
+    fields = type(value).__dict__.get("_fields", ()) if issubclass(type(value), tuple) else ()
     return fields if isinstance(fields, tuple) and all(isinstance(f, str) for f in fields) else ()

@@ -42,11 +42,18 @@ class _MaskedRepr(reprlib.Repr):
         return shown if len(text) <= _MAX_VALUE_CHARS else shown[:-1] + "…" + shown[-1]
 
     def repr_bytes(self, x: bytes, level: int) -> str:
-        text = mask_assignments(self.mask.text(repr(bytes(x[:_MAX_VALUE_CHARS]))))
-        return text if len(x) <= _MAX_VALUE_CHARS else f"{text}… ({len(x):,} bytes)"
+        return self._show_bytes(x, _MAX_VALUE_CHARS)
 
     def repr_bytearray(self, x: bytearray, level: int) -> str:
-        return f"bytearray({self.repr_bytes(bytes(x[: _MAX_VALUE_CHARS + 1]), level)})"
+        return f"bytearray({self._show_bytes(x, _MAX_VALUE_CHARS - len('bytearray()'))})"
+
+    def _show_bytes(self, x: bytes | bytearray, max_chars: int) -> str:
+        """Bytes whose text is longer than `max_chars` are cut, and their number said."""
+        text = mask_assignments(self.mask.text(repr(bytes(x[:_MAX_VALUE_CHARS]))))
+        if len(x) <= _MAX_VALUE_CHARS and len(text) <= max_chars:
+            return text
+        size = f"… ({len(x):,} bytes)"
+        return text[: max_chars - len(size)] + size
 
     def repr_dict(self, x: Any, level: int) -> str:
         size = dict.__len__(x)
