@@ -214,6 +214,8 @@ class OverviewFold:
         asks_on = self._asking >= _MIN_ASKING and bool(calls) and not _ENDS.search(calls)
         if said or calls:
             self._ending = self._ending._replace(said=said, said_row=point.seq, asks_on=asks_on)
+        elif point.outcome is not EventOutcome.ERROR:  # an empty answer, or one that is not read
+            self._ending = self._ending._replace(asks_on=False)
 
     def _add_error(self, source: str, point: HaltPoint, claims: ResultClaims) -> None:
         if point.failure is not None:

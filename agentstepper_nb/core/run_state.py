@@ -227,7 +227,7 @@ class RunStates:
         elif run.state is RunState.IDLE:  # it has ended
             self.live.pop(run.id, None)
             if len(self.halted) > _MAX_HALTED + len(self.live):
-                self.halted.pop(next(iter(self.halted)))
+                self.halted.pop(next(run for run in self.halted if run not in self.live))
             self.status[run.id] = RunStatus(run)
 
     # ---- what a run has -----------------------------------------------------------------------------

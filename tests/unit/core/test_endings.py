@@ -19,6 +19,7 @@ from agentstepper_nb.protocol.data_model import (
     RunState,
     Usage,
 )
+from agentstepper_nb.protocol.effects import CheckRun
 from agentstepper_nb.protocol.records import EndedRunLoaded, RunTagged
 from tests.helpers.debugger_harness import DebuggerHarness, replay_states
 
@@ -211,3 +212,37 @@ def test_a_run_that_was_found_has_ended() -> None:
     harness.rename("Older", "old")
     harness.delete("old")
     assert harness.debugger.runs == []
+
+
+def test_the_last_checks_of_how_a_run_came_out_are_kept(harness: DebuggerHarness) -> None:
+    harness.begin_query()
+    for code in range(21):
+        check = CheckRun(command="pytest -q", exit_code=code, at=harness.now)
+        harness.perform(harness.debugger.record_check_run("run", check))
+    checks = harness.run().checks or ()
+    assert [each.exit_code for each in checks] == list(range(1, 21))
+    assert {each.rows for each in checks} == {1}
+    with pytest.raises(CommandError) as unknown:
+        harness.debugger.record_check_run("none", check)
+    assert unknown.value.code == "unknown_run"
+
+
+def test_of_runs_that_ended_while_halted_the_last_thousand_are_known(
+    harness: DebuggerHarness,
+) -> None:
+    harness.finish()
+    for number in range(1001):
+        run = harness.start(f"halted {number}")
+        harness.begin_query(run)
+        harness.finish(run=run)
+    assert harness.debugger.halted_runs == tuple(f"halted {each}" for each in range(1, 1001))
+
+
+def test_a_run_that_is_halted_stays_known_however_many_end(harness: DebuggerHarness) -> None:
+    harness.finish()
+    harness.begin_query(harness.start("waits"))
+    for number in range(1002):
+        run = harness.start(f"halted {number}")
+        harness.begin_query(run)
+        harness.finish(run=run)
+    assert "waits" in harness.debugger.halted_runs

@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from agentstepper_nb.core.final_words import Ending, LastTest, judge_ending
 from agentstepper_nb.core.run_overview import OverviewFold
+from agentstepper_nb.core.summaries import MAX_READ_CHARS
 from agentstepper_nb.protocol.data_model import (
     ChangeKind,
     Commit,
@@ -24,10 +25,20 @@ from agentstepper_nb.protocol.data_model import (
     RunEnding,
     RunState,
 )
-from agentstepper_nb.protocol.effects import CheckRun, EffectMark, EffectReport, Repetition
+from agentstepper_nb.protocol.effects import (
+    CheckRun,
+    EffectMark,
+    EffectReport,
+    MarkSeverity,
+    Repetition,
+)
 from agentstepper_nb.protocol.overview import RunOutcome, RunOverview
 
 CHECK = CheckRun(command="pytest -q", exit_code=1, at=1.0)
+#: Nested so deeply that its JSON can just be read.
+NESTED: Any = []
+for _ in range(600):
+    NESTED = [NESTED]
 
 
 def a_run(ending: RunEnding | None = RunEnding.FINISHED, **fields: Any) -> Run:
@@ -109,6 +120,22 @@ def test_files_have_their_first_and_last_row() -> None:
     assert (read.path, read.changes, read.first, read.last) == ("a.py", 0, 2, 2)
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("read_file", '{"path": "a.py"}'),  # JSON, as the model wrote it
+        ("read_file", {"path": "a.py", "offset": 30}),  # a part of it
+        ("ViewFile", {"file": "a.py", "lines": [3, 5]}),
+    ],
+)
+def test_a_file_is_read_however_its_call_says_so(tool: str, arguments: Any) -> None:
+    run = Recorder()
+    run.call(tool, arguments, "text")
+    run.call(tool, "no JSON", "text")
+    (file,) = run.make().files
+    assert (file.path, file.reads) == ("a.py", 1)
+
+
 def test_errors_that_say_the_same_are_one() -> None:
     run = Recorder()
     for number in range(3):
@@ -138,6 +165,35 @@ def test_repeated_calls_and_marked_rows_are_listed() -> None:
     ]
 
 
+def test_a_note_is_listed_and_contradicts_nothing() -> None:
+    run = Recorder()
+    note = EffectMark(check="same_content", message="It is so.", severity=MarkSeverity.NOTE)
+    for _ in range(101):
+        run.call("write", {}, "wrote", effects=EffectReport(marks=(note,)))
+    made = run.make()
+    assert made.contradictions == ()
+    assert (len(made.marked), made.tools[0].marked) == (100, 101)
+
+
+def test_a_cycle_is_listed_once_as_it_last_came() -> None:
+    run = Recorder()
+    for count in (3, 4):
+        again = Repetition(count=count, first=2 * count, last=4, cycle=2)
+        run.call("edit", {}, "done", effects=EffectReport(repetition=again))
+    (repeated,) = run.make().repeated
+    assert (repeated.row, repeated.repetition.count) == (4, 4)
+
+
+def test_repeated_calls_stay_bounded_and_known_ones_count_on() -> None:
+    run = Recorder()
+    for first, count in [*((each, 2) for each in range(1001)), (0, 9)]:
+        again = Repetition(count=count, first=first, last=first)
+        run.call("ls", {}, "a", effects=EffectReport(repetition=again))
+    made = run.make()
+    assert len(made.repeated) == 100
+    assert made.repeated[0].repetition.count == 9
+
+
 def test_many_tools_files_and_errors_stay_bounded() -> None:
     run = Recorder()
     for number in range(2500):
@@ -147,6 +203,20 @@ def test_many_tools_files_and_errors_stay_bounded() -> None:
     assert made.tools[0].name == "other tools"
     assert (len(made.files), made.more_files) == (300, 2200)
     assert len(made.errors) == 100
+
+
+def test_queries_and_custom_events_that_fail_are_errors() -> None:
+    run = Recorder()
+    failed = {"outcome": EventOutcome.ERROR, "failure": Failure(type="Timeout", message="30 s")}
+    run.row(EventKind.LLM_QUERY, EventSide.END, None, name="m", **failed)
+    run.row(EventKind.CUSTOM, EventSide.END, None, **failed)
+    run.row(EventKind.CUSTOM, EventSide.END, "found", name="retrieval")
+    made = run.make()
+    assert [(each.source, each.text) for each in made.errors] == [
+        ("m", "Timeout: 30 s"),
+        ("custom", "Timeout: 30 s"),
+    ]
+    assert (made.queries, made.said) == (1, "Failed: Timeout: 30 s")
 
 
 @pytest.mark.parametrize(
@@ -171,6 +241,22 @@ def test_how_a_run_came_out(ending: RunEnding | None, said: str, outcome: RunOut
     assert bool(verdict.reason) is (outcome is RunOutcome.GAVE_UP)
 
 
+TALK = "It goes on. " * 1000
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        (f"I give up. {TALK}", RunOutcome.GAVE_UP),
+        (f"{TALK} I give up.", RunOutcome.GAVE_UP),
+        (f"{TALK} I give up. {TALK}", RunOutcome.FINISHED),
+    ],
+    ids=["begin", "end", "middle"],
+)
+def test_of_many_words_those_at_their_begin_and_end_count(said: str, outcome: RunOutcome) -> None:
+    assert judge_ending(a_run(), Ending(said=said)).outcome is outcome
+
+
 def test_an_exception_of_a_limit_is_a_run_that_gave_up() -> None:
     failure = Failure(type="agents.exceptions.MaxTurnsExceeded", message="Max turns (10) exceeded")
     verdict = judge_ending(a_run(RunEnding.CRASHED, failure=failure), Ending())
@@ -191,6 +277,18 @@ def test_a_loop_that_ended_while_the_model_asked_for_tools_gave_up() -> None:
     run.answer("", "submit_answer")
     assert run.make().outcome is RunOutcome.FINISHED
     assert made.queries == 3
+
+
+@pytest.mark.parametrize(
+    "last", ["", "Done. " + "x" * (1 << 20)], ids=["empty", "too large to read"]
+)
+def test_a_last_answer_without_calls_asks_for_no_tools(last: str) -> None:
+    run = Recorder()
+    for _ in range(3):
+        run.answer("Let me look.", "look")
+        run.call("look", {}, "nothing")
+    run.answer(last)
+    assert run.make().outcome is RunOutcome.FINISHED
 
 
 FAILED = LastTest(row=7, has_failed=True, line="2 failed")
@@ -238,3 +336,28 @@ def test_a_command_that_runs_tests_is_a_test() -> None:
     (found,) = run.make().contradictions
     assert found.row == 2
     assert found.text.startswith("It says that it succeeded, but its last tests failed:")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"), [("I give up.", "I give up."), ({"verdict": "ok"}, '{"verdict":"ok"}')]
+)
+def test_an_answer_of_no_known_form_is_said_as_it_is(answer: Any, said: str) -> None:
+    run = Recorder()
+    run.row(EventKind.LLM_QUERY, EventSide.END, answer)
+    assert (run.make().said, run.make().said_row) == (said, 1)
+
+
+def test_an_empty_answer_leaves_the_words_before_it() -> None:
+    run = Recorder()
+    run.answer("Here it is.")
+    run.answer("")
+    made = run.make()
+    assert (made.said, made.said_row, made.queries) == ("Here it is.", 1, 2)
+
+
+@pytest.mark.parametrize("answer", ["x" * MAX_READ_CHARS, NESTED], ids=["huge", "nested"])
+def test_an_answer_that_cannot_be_read_is_counted(answer: Any) -> None:
+    run = Recorder()
+    run.row(EventKind.LLM_QUERY, EventSide.END, answer, duration=2.0)
+    made = run.make()
+    assert (made.queries, made.query_seconds, made.outcome) == (1, 2.0, RunOutcome.FINISHED)
