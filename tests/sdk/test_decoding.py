@@ -319,6 +319,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(values)
 def test_an_edit_that_changes_nothing_gives_the_same_object(value: Any) -> None:
     assert edited(value, lambda shown: shown) is value

@@ -140,6 +140,7 @@ def test_the_file_of_one_that_was_killed_counts_for_nothing(runtime: Path, other
         assert discover.discover().url == live
 
 
+@pytest.mark.slow
 def test_the_server_whose_kernel_this_is(
     monkeypatch: pytest.MonkeyPatch, runtime: Path, other: int
 ) -> None:

@@ -52,6 +52,7 @@ def test_a_forked_child_opens_a_run_of_its_own(core: ScriptedCore) -> None:
     assert [point.outcome for point in parent.halt_points] == [None, None, EventOutcome.OK]
 
 
+@pytest.mark.slow
 @needs_fork
 def test_a_forked_child_commits_for_itself(core: ScriptedCore, tmp_path: Path) -> None:
     program = f"""

@@ -146,6 +146,7 @@ def test_same(one: Any, other: Any, alike: bool) -> None:
     assert is_same_json(json.loads(json.dumps(one)), one)
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_what_is_written_quickly_is_written_alike(value: Any) -> None:
     """Letter by letter as the standard library writes it."""

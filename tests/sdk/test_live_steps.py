@@ -51,6 +51,7 @@ def wait_until_halted_at(person: LiveView, *points: tuple[str, EventSide]) -> No
         person.wait_change()
 
 
+@pytest.mark.slow
 @both
 def test_over_hundreds_of_inner_calls_costs_no_round_trips(
     stepper_kind: str,
@@ -165,6 +166,7 @@ def test_one_agent_of_two_steps_and_the_other_goes_on(
     wait_until_halted_at(person, ("main", BEGIN))
 
 
+@pytest.mark.slow
 def test_the_other_waits_where_it_is_frozen(
     parallel: tuple[threading.Event, Future[None]], person: LiveView
 ) -> None:

@@ -41,6 +41,7 @@ assert threading.active_count() == 1
     )
 
 
+@pytest.mark.slow
 def test_the_sdk_brings_no_house_along() -> None:
     program = """
 import sys

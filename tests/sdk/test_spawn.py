@@ -235,6 +235,7 @@ def test_an_interrupt_ends_the_child(
     assert core.wait_for_peer().wait_until_gone().ending is RunEnding.STOPPED  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_a_child_that_was_interrupted_too_is_not_interrupted_twice(core: ScriptedCore) -> None:
     """As Ctrl+C and Jupyter's button do: the whole group gets the signal."""
     child = """

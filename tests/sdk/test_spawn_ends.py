@@ -27,6 +27,7 @@ from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 
+@pytest.mark.slow
 @both
 def test_leaving_waits_for_the_children_and_the_run_ends_after_them(
     stepper_kind: str, live: AgentStepperCore, person: LiveView
@@ -52,6 +53,7 @@ def person_runs_to_the_end(person: LiveView, count: int) -> list[Run]:
     return list(person.runs.values())
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("error", [AgentStopped, KeyboardInterrupt, ValueError])
 def test_leaving_by_an_exception_ends_the_children(
@@ -70,6 +72,7 @@ def test_leaving_by_an_exception_ends_the_children(
     assert children[0].returncode == -signal.SIGINT
 
 
+@pytest.mark.slow
 def test_a_cell_that_is_interrupted_while_it_waits_to_leave_ends_the_children(
     core: ScriptedCore,
 ) -> None:
@@ -107,6 +110,7 @@ threading.Event().wait()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's end")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_killing_the_parent_ends_a_child_at_a_breakpoint(
@@ -121,6 +125,7 @@ def test_killing_the_parent_ends_a_child_at_a_breakpoint(
     assert {run.ending for run in runs} == {RunEnding.CRASHED}
 
 
+@pytest.mark.slow
 def test_a_child_outlives_the_thread_that_started_it(
     live: AgentStepperCore, person: LiveView, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,6 +141,7 @@ def test_a_child_outlives_the_thread_that_started_it(
     assert capsys.readouterr().out == "it lives\n"
 
 
+@pytest.mark.slow
 def test_a_fork_leaves_the_children_to_its_parent(core: ScriptedCore) -> None:
     program = f"""
     dbg = AgentStepper("T", "127.0.0.1", PORT)

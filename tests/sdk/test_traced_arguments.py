@@ -171,6 +171,7 @@ def test_another_tool_is_not_ours_to_call(dbg: AgentStepper, core: ScriptedCore)
     ]
 
 
+@pytest.mark.slow
 def test_values_too_large_for_a_message_are_shown_in_part(
     dbg: AgentStepper, core: ScriptedCore
 ) -> None:

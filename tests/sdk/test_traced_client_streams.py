@@ -94,6 +94,7 @@ def _find(client: Any, path: str) -> Any:
     return client
 
 
+@pytest.mark.slow
 @both
 @apis
 def test_a_client_s_stream_is_one_answer_whose_edit_comes_as_its_own_events(

@@ -378,6 +378,7 @@ def test_what_cannot_be_shortened_is_refused_and_its_limit_is_named(
     assert b"still connected" in bytes(peer.received[-1].data)
 
 
+@pytest.mark.slow
 def test_a_commit_too_large_for_it_loses_its_largest_contents(
     original: Original, tmp_path: Path
 ) -> None:

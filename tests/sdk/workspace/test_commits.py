@@ -279,6 +279,7 @@ def test_a_description_without_a_summary_is_kept(folder: Path, data: Path, watch
     assert log == "Add b.txt\nWorkspace before the run"
 
 
+@pytest.mark.slow
 def test_threads_commit_one_after_the_other(folder: Path, data: Path, watch: Open) -> None:
     workspace = watch()
     made = []

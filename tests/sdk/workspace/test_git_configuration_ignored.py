@@ -252,6 +252,7 @@ def test_a_git_folder_that_is_no_repository(folder: Path, data: Path, watch: Ope
         watch(require_clean=True)
 
 
+@pytest.mark.slow
 def test_without_git_the_error_says_so(folder: Path, data: Path, tmp_path: Path) -> None:
     code = """
 import os, sys

@@ -91,6 +91,7 @@ def make_promisor(folder: Path, program: Path) -> None:
         git(folder, "config", name, value)
 
 
+@pytest.mark.slow
 def test_opening_a_workspace_fetches_nothing(
     folder: Path,
     tmp_path: Path,

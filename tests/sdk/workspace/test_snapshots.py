@@ -260,6 +260,7 @@ def test_runs_of_one_second_have_chains_of_their_own(folder: Path, watch: Open) 
     assert len({snapshot.id for snapshot in made if snapshot}) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", select_sample(range(3), 0))
 def test_snapshots_lead_to_what_is_there_and_so_do_commits(
     folder: Path, watch: Open, seed: int

@@ -220,6 +220,7 @@ def open_to_all() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_left_out_with_one_warning(open_to_all: Path) -> None:
     folder, data = open_to_all / "w", open_to_all / "data"
     folder.mkdir()

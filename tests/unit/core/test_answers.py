@@ -169,7 +169,7 @@ def test_a_guide_that_was_edited_away_is_none(harness: DebuggerHarness) -> None:
     assert harness.sent_halt_points[-1].guides is UNSET
 
 
-@pytest.mark.parametrize("data", ["7", "null", "[1, 2]", '{"x": 1}', '{"messages": 7}'])
+@pytest.mark.parametrize("data", ["7", "null", "[1, 2]", '{"x": 1}', '{"messages": 7}', "[NaN]"])
 def test_a_prompt_of_another_form_takes_no_guide(data: str, harness: DebuggerHarness) -> None:
     point = harness.reach(harness.begin(), data=data)
     with pytest.raises(AgentStepperError) as refused:
@@ -212,8 +212,10 @@ BLOCKS = {"role": "assistant", "content": [{"type": "text", "text": "a"}]}
         ({"contents": PART}, {"contents": [PART, PART]}),
         ({"prompt": "q", "n": 1}, {"prompt": "q\n\nG", "n": 1}),
         ({"prompt": [SAID]}, {"prompt": [SAID, USER]}),
+        ([PART], [PART, PART]),
+        ({"contents": 7, "prompt": "q"}, {"contents": 7, "prompt": "q\n\nG"}),
     ],
-    ids=range(14),
+    ids=range(16),
 )
 def test_a_guide_has_the_prompts_own_form(prompt: object, guided: object) -> None:
     made = add_guide(json.dumps(prompt), "G")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from agentstepper_nb.core.fork_trees import describe_fork_edit, is_fork_point, select_tree
+from agentstepper_nb.core.summaries import MAX_READ_CHARS
 from agentstepper_nb.protocol.data_model import AnswerKind, Failure, Run
 from agentstepper_nb.protocol.replay_marks import ReplayMark, ReplayRole
 from agentstepper_nb.protocol.start_methods import ForkOrigin
@@ -54,6 +55,12 @@ def test_what_is_nearest_is_kept_where_there_are_too_many() -> None:
     assert ids("a", limit=3) == (["root", "a", "a1"], 2)
 
 
+def test_imports_that_name_each_other_are_one_tree() -> None:
+    runs = [a_run("a", "b"), a_run("b", "a")]
+    assert ids("a", runs=runs) == (["b", "a"], 0)
+    assert ids("b", runs=runs) == (["a", "b"], 0)
+
+
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 9)), max_size=8), st.integers(1, 4))
 def test_any_origins_make_a_tree(origins: list[tuple[int, int]], limit: int) -> None:
     """Imports may name themselves, each other, or nothing that is here."""
@@ -82,6 +89,7 @@ def call(word: Any) -> str:
         ('{"a": 1, "b": 2}', '{"a": 3}', "a: 1 → 3, and 1 more"),
         ("[1, 2]", "[1, 2, 3]", "[2]: nothing → 3"),
         ('"A"', '"none"', "“A” → “none”"),
+        ('"see"', '"see it"', "“see” → “see it”"),
         ("1", "1.0", "1 → 1.0"),
         ("true", "1", "true → 1"),
         ('{"a": 1}', '{ "a": 1 }', "written anew"),
@@ -97,6 +105,10 @@ def call(word: Any) -> str:
 )
 def test_an_edit_is_told_by_what_differs(before: str, after: str, line: str) -> None:
     assert describe_fork_edit(point(CALL, before, edit=after)) == line
+
+
+def test_of_a_huge_edit_only_that_it_was_made_is_told() -> None:
+    assert describe_fork_edit(point(ASK, '"hi"', edit=json.dumps("x" * MAX_READ_CHARS))) == "edited"
 
 
 @pytest.mark.parametrize(

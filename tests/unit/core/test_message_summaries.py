@@ -45,6 +45,10 @@ def given_back(value: Any) -> str:
     return summarize_value(TOOL, EventSide.END, value)
 
 
+def spoken(*content: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": list(content)}
+
+
 BOTH = "Returns 2 tools' results: add → 5, search → found boats"
 CALLS = "Calls add(a=2, b=3), search(boats)"
 
@@ -211,10 +215,14 @@ def test_what_the_user_says_after_a_result_is_what_is_new() -> None:
         ({"candidates": [{"finishReason": "SAFETY"}]}, "Answers with nothing"),
         ({"output": [{"type": "function_call", "name": "ls", "arguments": "{}"}]}, "Calls ls()"),
         ({"output": {"total": 1}}, '{"output":{"total":1}}'),
+        ([{"type": "message", "content": [{"type": "output_text", "text": "Done"}]}], "Done"),
+        (spoken({"toolUse": {"name": "ls", "input": {"path": "."}}}), "Calls ls(.)"),
+        (spoken({"inlineData": {"mimeType": "image/png", "data": "iVBO"}}), "Sends an image"),
+        (spoken({"inline_data": {"mime_type": "application/zip"}}), "Sends a file"),
     ],
     ids=str,
 )
-def test_answers_of_other_forms(answer: dict[str, Any], line: str) -> None:
+def test_answers_of_other_forms(answer: Any, line: str) -> None:
     assert summarize_answer(answer) == line
 
 

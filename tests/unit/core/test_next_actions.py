@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.core.next_actions import find_next_action
+from agentstepper_nb.core.summaries import MAX_READ_CHARS, MAX_SUMMARY_CHARS
 
 
 def chat(id: str, content: str | None = None, *calls: tuple[str, str]) -> dict[str, Any]:
@@ -71,3 +72,10 @@ def test_a_label_says_what_a_row_says() -> None:
     )
     assert find_next_action(json.dumps(chat("1", "Done."))).label == "Done."
     assert find_next_action("no JSON").label == "no JSON"
+
+
+def test_huge_answers_are_the_same_action_if_they_are_the_same_text() -> None:
+    huge = chat("1", "x" * MAX_READ_CHARS)
+    assert key(huge) == key(huge)
+    assert key(huge) != key({**huge, "id": "2"})
+    assert len(find_next_action(json.dumps(huge)).label) <= MAX_SUMMARY_CHARS

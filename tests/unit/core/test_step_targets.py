@@ -247,6 +247,13 @@ def test_others_wait_where_they_are_frozen(agent: Agent) -> None:
     assert agent.close("two")
 
 
+def test_to_a_scope_lets_others_pass(agent: Agent) -> None:
+    agent.open("one", scope=FIRST)
+    agent.go(StepTarget(kind=StepKind.TO, scope=SECOND))
+    assert not agent.close("one")
+    assert agent.open("two", scope=SECOND)
+
+
 def test_halt_and_a_step_without_a_target_bring_everything_to_one_mode(agent: Agent) -> None:
     agent.open("one", scope=FIRST)
     agent.go(INTO)
@@ -280,6 +287,24 @@ def test_a_scope_that_ends_lets_the_step_go_on_around_it(agent: Agent) -> None:
     assert agent.open("main")
 
 
+def test_a_step_over_an_event_of_a_scope_that_ends_halts_around_it(agent: Agent) -> None:
+    agent.open("one", scope=("agent:a:1", "task:1"))
+    agent.go(OVER)
+    agent.end_scope("agent:a:1", "task:1")  # the task was lost: its event never ends
+    assert not agent.open("elsewhere", scope=SECOND)
+    assert agent.open("next", scope=("agent:a:1",))
+
+
+def test_a_step_out_of_a_thread_that_ends_halts_at_the_end_of_what_is_around(agent: Agent) -> None:
+    agent.open("outer")
+    agent.go(INTO)
+    agent.open("inner", "outer", ("thread:1",))
+    agent.go(OUT)
+    agent.end_scope("thread:1")
+    assert not agent.open("sibling", "outer")
+    assert agent.close("outer")
+
+
 # ---- nothing is lost --------------------------------------------------------------------------------
 
 
@@ -299,13 +324,16 @@ def test_an_event_that_is_left_open_lets_the_step_halt_at_what_follows(agent: Ag
     assert agent.open("after", scope=FIRST)
 
 
-def test_an_event_around_that_ends_first_halts(agent: Agent) -> None:
+@pytest.mark.parametrize("around", ["inner", "outer"])
+def test_an_event_around_that_ends_first_halts(agent: Agent, around: str) -> None:
     agent.open("outer")
     agent.go(INTO)
     agent.open("inner", "outer")
+    agent.go(INTO)
+    agent.open("stepped over", "inner")
     agent.go(OVER)
-    assert not agent.open("innermost", "inner")
-    assert agent.close("outer")
+    assert not agent.open("innermost", "stepped over")
+    assert agent.close(around)
 
 
 def test_a_halt_point_that_is_withdrawn_lets_the_next_one_halt(agent: Agent) -> None:

@@ -96,7 +96,13 @@ BLOCKS = [{"type": "text", "text": "One"}, {"type": "text", "text": "Two"}]
             {"Tool": "send", "Argument": {"to": MARK, "n": [MARK]}},
             'send(to=<a socket>, n=["<a socket>"])',
         ),
+        (
+            CALL,
+            {"Tool": "send", "Argument": {"to": {"user": MARK}, "n": 1}},
+            'send(to={"user":"<a socket>"}, n=1)',
+        ),
         (RESULT, MARK, "<a socket>"),
+        (ASK, "Task:\nFix:\nNow:\nToday:\nthe tests", "Task: Fix: Now: Today:"),
         (ASK, "", "Asks with an empty prompt"),
         (ASK, None, "Asks with an empty prompt"),
         (ASK, 7, "7"),
@@ -345,6 +351,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(derandomize=True)
 @given(where=st.sampled_from([ASK, ANSWER, CALL, RESULT]), value=values)
 def test_a_line_is_always_short_and_plain(where: Where, value: Any) -> None:

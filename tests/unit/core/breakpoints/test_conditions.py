@@ -9,7 +9,7 @@ import pytest
 
 from agentstepper_nb.core.breakpoints import BreakpointEngine, ObservedPoint
 from agentstepper_nb.core.breakpoints.evaluation import ConditionError
-from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, Failure, Usage
+from agentstepper_nb.protocol.data_model import AgentLabel, EventKind, EventOutcome, Failure, Usage
 
 from .builders import BEGIN, CUSTOM, END, LLM, TOOL, breakpoint, call, hits, point, value
 
@@ -91,6 +91,7 @@ FAILED = point(
         ("answer.text", answer(CHAT["choices"][0]["message"]), "Look:"),
         ("answer.text", answer(["a", {"type": "text", "text": "b"}, 3]), "a\nb"),
         ("answer.text", answer({"other": 1}), ""),
+        ("answer.text", answer(7), ""),
         ("answer.tool_calls", answer("hi"), []),
         ("answer.tool_calls[0].args.path", answer(CHAT), "a.py"),
         ("answer.tool_calls[0].name", answer(RESPONSES), "read_file"),
@@ -118,6 +119,8 @@ FAILED = point(
         ("tokens or cost", CALL, None),
         ("depth", QUERY, 2),
         ("run.program", CALL, "coder"),
+        ("agent", point(label=AgentLabel(name="writer")), "writer"),
+        ("agent", CALL, None),
     ],
 )
 def test_names(condition: str, at: ObservedPoint, expected: Any) -> None:
@@ -182,6 +185,7 @@ def test_what_the_run_has_used() -> None:
         ("max(1, args.limit, 2)", 5),
         ("sum(line for line in args.lines if line > 1 if line < 3)", 2),
         ("sum(a * b for a in args.lines for b in args.lines)", 36),
+        ("sum([1, args.off, 2])", 3),
         ("len(line for line in args.lines)", 3),
         ("[[b for b in args.lines if b < a] for a in args.lines]", [[1, 2], [], [1]]),
         ("[x for x in [x for x in args.lines] if x > 1]", [3, 2]),
@@ -270,6 +274,8 @@ def test_what_is_missing(condition: str, missing: str, expected: Any) -> None:
         ("args > 1", "> can't combine an object with a number"),
         ('args.limit + "x"', "+ can't combine a number with a text"),
         ("args.lines + [1]", "+ can't combine a list with a list"),
+        ('args.on + "x"', "+ can't combine true or false with a text"),
+        ("args.off in args.limit", "in can't combine nothing with a number"),
         ('"a" * 3', "* can't combine a text with a number"),
         ('"%s" % 3', "% can't combine a text with a number"),
         ('"x" in args.limit', "in can't combine a text with a number"),

@@ -275,6 +275,7 @@ def test_setting_the_same_breakpoints_again_changes_nothing(
     assert live.verdicts == run_live(steps, breakpoints).verdicts
 
 
+@pytest.mark.slow
 @given(runs, several, several, st.integers(0, 30))
 def test_breakpoints_do_not_know_of_each_other(
     steps: list[Any], breakpoints: list[BreakpointRule], more: list[BreakpointRule], cut: int
@@ -296,6 +297,7 @@ def test_breakpoints_do_not_know_of_each_other(
     assert together == alone
 
 
+@pytest.mark.slow
 @given(runs, some_stop)
 def test_the_numbers_of_rows_say_their_order(steps: list[Any], one: BreakpointRule) -> None:
     """However they are given, as long as the commits of one row keep theirs."""

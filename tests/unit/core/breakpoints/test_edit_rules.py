@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from agentstepper_nb.core import make_row
 from agentstepper_nb.core.breakpoints import (
@@ -28,6 +29,8 @@ from agentstepper_nb.protocol.data_model import (
 from agentstepper_nb.protocol.edit_rules import EditRuleDefinition, ReplaceText, RuleEdit, SetValue
 from tests.helpers.debugger_harness import DebuggerHarness, replay_states, round_trip
 from tests.helpers.histories import fold_records
+
+from . import builders
 
 TOOL, QUERY = EventKind.TOOL_INVOCATION, EventKind.LLM_QUERY
 BEGIN, END = EventSide.BEGIN, EventSide.END
@@ -188,6 +191,15 @@ def reach_calls(harness: DebuggerHarness, *limits: Any) -> None:
         harness.reach(event, END, data='"found"', waits=False)
 
 
+def test_an_edit_that_gets_too_large_ends_a_dry_run() -> None:
+    rule = make_rule(ReplaceText(pattern="a", replacement="b" * 99_000), kind=TOOL)
+    rows = enumerate(("a", "a" * 170, "a"), 1)
+    results = [builders.recorded(seq, builders.point(text, TOOL, END)) for seq, text in rows]
+    trial = dry_run_edit_rule(rule, builders.history(*results))
+    assert (trial.rows, trial.total) == (2, 1)
+    assert trial.error == "Edit rule “after tool at the whole”: the edit has more than 16 MB"
+
+
 @pytest.mark.parametrize("mode", RunMode)
 def test_the_core_edits_for_agents_without_a_lease(mode: RunMode) -> None:
     harness = DebuggerHarness()
@@ -265,3 +277,10 @@ def test_rules_are_limited_and_unknown_ones_named() -> None:
         rules.delete_edit_rule("none")
     assert unknown.value.code == "unknown_edit_rule"
     assert harness.debugger.edit_rules == (make_rule(SetValue(value="1"), name="199"),)
+    for number in range(199):
+        harness.perform(rules.set_edit_rule(replace(LIMIT, id=str(number))))
+    with pytest.raises(AgentStepperError) as full:
+        rules.set_edit_rule(LIMIT)
+    assert full.value.code == "invalid_edit_rule"
+    harness.perform(rules.set_edit_rule(replace(LIMIT, id="0", once=True)))  # one that is known
+    assert len(harness.debugger.edit_rules) == 200

@@ -17,6 +17,7 @@ from agentstepper_nb.core.breakpoints import (
     condition_variables,
 )
 from agentstepper_nb.core.breakpoints.watches import compile_glob
+from agentstepper_nb.core.effects import EffectChecks
 from agentstepper_nb.protocol.breakpoint_rules import Reaction
 from agentstepper_nb.protocol.data_model import AgentLabel, EventKind, EventOutcome, Failure
 
@@ -262,3 +263,16 @@ def test_by_agent() -> None:
     ]
     assert [breakpoints.evaluate(each).hits for each in points] == [("s",), (), (), ("c",)]
     assert breakpoints.may_halt(TOOL, BEGIN, "read_file")
+
+
+@pytest.mark.parametrize(("is_watched", "found"), [(True, ("s",)), (False, ())])
+def test_who_asks_for_marks_later_knows_whether_files_are_watched(
+    is_watched: bool, found: tuple[str, ...]
+) -> None:
+    breakpoints = BreakpointEngine("coder", make_checks=EffectChecks)
+    if is_watched:
+        breakpoints.record_changes(())
+    breakpoints.set([breakpoint(condition='"no_effect" in effect')])
+    breakpoints.evaluate(call({"path": "a.py"}, "write_file", event="e"))
+    wrote = point("Wrote a.py", TOOL, END, name="write_file", event="e", seq=2)
+    assert breakpoints.evaluate(wrote).hits == found

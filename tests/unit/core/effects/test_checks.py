@@ -150,6 +150,18 @@ def test_an_edit_that_differs_much_is_not_called_nearly_the_same() -> None:
     assert run.names("write_fix", other, "Fix applied.") == ["no_effect"]
 
 
+@pytest.mark.parametrize(
+    ("others", "marks"), [(9, ["dropped_edit", "no_effect"]), (10, ["no_effect"])]
+)
+def test_an_edit_is_compared_with_the_last_ten_of_its_file(others: int, marks: list[str]) -> None:
+    run = ToolRun()
+    run.call("write_fix", FIX, "Fix applied.", changed("cart.py"))
+    for number in range(others):
+        other = {"changes": [{"file_name": "cart.py", "new_lines": [f"import m{number}"] * 9}]}
+        run.call("write_fix", other, "Fix applied.", changed("cart.py"))
+    assert run.names("write_fix", NEAR, "Fix applied.") == marks
+
+
 START = {"name": "web", "image": "shop:1"}
 
 
@@ -166,8 +178,23 @@ def test_a_failure_is_reported_and_its_effect_happened() -> None:
     assert [each.message for each in raised] == ["It reports failure, but changed cart.py."]
 
 
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ({"ok": False}, "ok: false"),
+        ({"isError": True}, "iserror: true"),
+        ({"status": "Error"}, "status: Error"),
+        ({"exit_code": 3, "stdout": ""}, "exit code 3"),
+    ],
+)
+def test_a_failure_that_a_field_reports_is_quoted(result: Any, said: str) -> None:
+    (mark,) = ToolRun().call("write_file", WRITE, result, changed("cart.py"))
+    assert mark.message == f"It reports failure (“{said}”), but changed cart.py."
+
+
 def test_a_failure_whose_files_are_others_is_a_failure() -> None:
     run = ToolRun()
+    assert run.call("write_file", WRITE, "Error: disk full", changed("cart.py", DELETED)) == ()
     failed = ("start_container", START, "Error: web did not start")
     assert run.call(*failed, changed("README.md")) == ()
     assert (
@@ -183,6 +210,15 @@ def test_what_was_reported_as_failed_exists() -> None:
     assert mark.check == "already_done"
     assert "row 2" in mark.message
     assert run.call("start_container", {"name": "db"}, "The name db is already in use") == ()
+    other = {"name": "database"}
+    assert run.call("start_container", other, "The name database is already in use") == ()
+
+
+def test_what_an_earlier_call_made_exists() -> None:
+    run = ToolRun()
+    run.call("start_container", START, "Error: web did not start")
+    run.call("start_container", START, "web is healthy")
+    assert run.call("start_container", START, "The name web is already in use") == ()
 
 
 def test_a_check_can_be_switched_off_and_is_listed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
+from agentstepper_nb.core.effects.repetition import RepetitionCounter
 from agentstepper_nb.protocol.effects import Repetition
 
 from .tool_runs import ToolRun, changed
@@ -46,3 +47,13 @@ def test_a_cycle_of_calls_is_told_with_its_length_each_time_it_came() -> None:
     cycles = [(each.cycle, each.count, each.first) for each in told if each is not None]
     assert cycles == [(2, 3, 2), (2, 4, 6), (2, 5, 10), (2, 6, 14)]
     assert told[5] is not None
+
+
+def test_a_call_is_forgotten_after_two_thousand_others() -> None:
+    counter = RepetitionCounter()
+    for seq in range(2001):
+        assert counter.count("read", b"%d" % seq, b"x", seq, 0) is None
+    assert counter.count("read", b"2", b"x", 2001, 0) == Repetition(
+        count=2, first=2, last=2, is_unchanged=True
+    )
+    assert counter.count("read", b"0", b"x", 2002, 0) is None
