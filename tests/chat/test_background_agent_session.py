@@ -164,6 +164,7 @@ async def test_stop_ends_the_wait_and_the_session_lives_on(tmp_path: Path) -> No
 # ---- with the workers' own monikers ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_session_is_created_with_the_first_message_and_found_again(tmp_path: Path) -> None:
     joker = {"agent_id": "joker", "moniker": "joke", "config": {"interval_s": 3600}}
     async with worker_chat(tmp_path, create=joker) as talk:

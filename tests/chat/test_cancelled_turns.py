@@ -102,6 +102,7 @@ async def stop_beside_others(home: ChatHarness, stream: Any) -> None:
     await home.wait_for_user_turn()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [stop, close_stream, stop_beside_others])
 async def test_a_turn_is_stopped_at_each_step(end: Callable[[ChatHarness, Any], Any]) -> None:
     async with harness(NOWHERE, *actors(), store=False) as home:
@@ -125,6 +126,7 @@ async def test_a_turn_is_stopped_at_each_step(end: Callable[[ChatHarness, Any], 
             check_ended(home)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["remove", "close", "remove, cancelled", "close beside remove"])
 async def test_a_session_is_ended_at_each_step(tmp_path: Path, how: str) -> None:
     async with harness(NOWHERE, *actors(), store=False) as home:

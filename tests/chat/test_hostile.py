@@ -138,6 +138,7 @@ async def test_what_is_too_much_is_cut_and_the_rest_is_said() -> None:
         check(home)
 
 
+@pytest.mark.slow
 async def test_many_messages_are_few_in_memory_and_all_in_the_transcript() -> None:
     """INV-MEM-001's limit is soft: what goes from memory can still be read."""
     said = [outputs.console(str(n)) if n % 2 else str(n) for n in range(400)]

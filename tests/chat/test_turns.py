@@ -58,6 +58,7 @@ async def test_the_stream_gives_pieces_and_then_the_whole() -> None:
         assert [(each.content, each.final) async for each in stream] == [("One two", True)]
 
 
+@pytest.mark.slow
 async def test_who_does_not_read_holds_nothing_up() -> None:
     async with unstored_harness(ScriptedAgent(map(str, range(1500)))) as home:
         home.send("Count.")

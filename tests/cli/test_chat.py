@@ -170,6 +170,7 @@ def test_conversations_are_listed_and_opened_again(piped: Piped) -> None:
     assert (code, out) == (0, "> Hello\nYou said: Hello\nYou said: Again\n")
 
 
+@pytest.mark.slow
 def test_the_coding_agent_answers_and_asks(piped: Piped, home: Path) -> None:
     model = ["--provider", "scripted", "--model", str(home / "script.py")]
     code, out, _ = piped("coding", *model, given="Please run: touch done\nYes\n")
@@ -243,6 +244,7 @@ def test_what_is_pasted_is_one_message(start: Start) -> None:
     terminal.expect_exact("You said: one\r\ntwo\r\n")
 
 
+@pytest.mark.slow
 def test_a_line_is_edited_completed_and_remembered(start: Start, home: Path) -> None:
     terminal = start("agents_of_tests:echo", "agents_of_tests:asks", "--data-dir", str(home / "d"))
     terminal.expect("new >")

@@ -249,6 +249,7 @@ def test_a_line_is_edited_completed_and_remembered(start: Start, home: Path) -> 
     assert "+one\n+two\n" in text and "abcdef" not in text
 
 
+@pytest.mark.slow
 def test_an_unknown_command_is_refused_and_not_told_to_the_model(start: Start) -> None:
     terminal = start()
     terminal.expect(PROMPT)

@@ -84,6 +84,7 @@ def hurt(data: Path) -> None:
         connection.execute("UPDATE notes SET body = '{}' WHERE n = 1")
 
 
+@pytest.mark.slow
 def test_a_folder_of_runs_that_is_well(examine: Examine, data: Path) -> None:
     found = examine("--data", str(data))
     assert f"✓ {data} holds 5 runs in a store of version" in found.stdout
@@ -92,6 +93,7 @@ def test_a_folder_of_runs_that_is_well(examine: Examine, data: Path) -> None:
     assert "Core" not in found.stdout  # nothing else is looked at
 
 
+@pytest.mark.slow
 def test_a_hurt_run_is_named_and_repaired(examine: Examine, data: Path) -> None:
     hurt(data)
     found = examine("--data", str(data), "--json")

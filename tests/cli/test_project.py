@@ -252,6 +252,7 @@ def import_lance(folder: str, data: Path) -> subprocess.CompletedProcess[str]:
     return run_python(command, timeout=SOON)
 
 
+@pytest.mark.slow
 def test_an_earlier_store_is_brought_over(serve: Serve, tmp_path: Path) -> None:
     with zipfile.ZipFile(GOLDENS / "lance_store.zip") as archive:
         archive.extractall(tmp_path)

@@ -106,6 +106,7 @@ def test_it_becomes_the_program(announced: str, core: AgentStepperCore, start: S
     assert (process.returncode, err) == (7, "")
 
 
+@pytest.mark.slow
 def test_the_core_and_the_name_are_handed_on(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:9")
     monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of another")
@@ -207,6 +208,7 @@ def test_the_terminal_is_its_own_and_ctrl_c_stops_it(announced: str, person: Liv
     assert person.wait_until_ended().ending is RunEnding.STOPPED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", select_sample((signal.SIGTERM, signal.SIGKILL), signal.SIGKILL))
 def test_a_signal_ends_it_at_a_breakpoint(
     announced: str, start: Start, person: LiveView, number: int
@@ -266,6 +268,7 @@ def files(home: Path) -> Path:
     return home
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "code", "said"),
     [
@@ -292,6 +295,7 @@ def test_what_can_not_be_run_is_named(
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_its_runs_say_how_they_were_started(
     home: Path, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,6 +77,7 @@ def test_it_ends_with_whoever_holds_its_input() -> None:
     assert list(discover.list_announced_cores()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", select_sample((signal.SIGINT, signal.SIGTERM), signal.SIGTERM))
 def test_a_signal_is_a_lost_connection_to_the_originals_agents(number: int, serve: Serve) -> None:
     """Code 1001 would be the usual end to them, after which they wait for their answer for ever."""
@@ -138,6 +139,7 @@ def test_agents_find_it_while_it_runs(serve: Serve) -> None:
     assert list(discover.list_announced_cores()) == []
 
 
+@pytest.mark.slow
 def test_runs_and_run_files_are_listed_once_also_after_a_restart(serve: Serve, home: Path) -> None:
     options = ["--data", str(home / "data"), "--runs", str(RECORDED)]
     first = serve(*options)
@@ -149,6 +151,7 @@ def test_runs_and_run_files_are_listed_once_also_after_a_restart(serve: Serve, h
     assert sorted(map(str, names)) == sorted(map(str, ("Run #1 of keeper", listed["name"])))
 
 
+@pytest.mark.slow
 def test_a_folder_has_one_owner_and_the_second_says_who(serve: Serve, home: Path) -> None:
     serve("--data", str(home / "data"))
     failed = refused("--data", str(home / "data"), "--client-port", "0", "--ui-port", "0")
@@ -157,6 +160,7 @@ def test_a_folder_has_one_owner_and_the_second_says_who(serve: Serve, home: Path
     assert "choose another folder with --data" in failed.stderr
 
 
+@pytest.mark.slow
 def test_bad_run_files_are_warnings(home: Path, serve: Serve) -> None:
     bad, missing = home / "bad.run", home / "missing.run"
     bad.write_bytes(b"garbage")
@@ -182,12 +186,14 @@ def test_a_taken_port_is_named(option: str) -> None:
     assert failed.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_host_that_is_not_this_machines_fails_with_a_line() -> None:
     failed = refused("--host", "203.0.113.1", "--token", "t")
     assert failed.returncode == 1
     assert failed.stderr.startswith("agentstepper: Can't listen on port 8765 of 203.0.113.1")
 
 
+@pytest.mark.slow
 def test_the_given_token_is_the_agent_token_alone(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +213,7 @@ def test_the_given_token_is_the_agent_token_alone(
     assert status(f"{served.agents}/worker", "secret") == 401
 
 
+@pytest.mark.slow
 def test_the_other_tokens_may_be_given_too(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "from-the-environment")
     monkeypatch.setenv("AGENTSTEPPER_WORKER_TOKEN", "workers")
@@ -217,6 +224,7 @@ def test_the_other_tokens_may_be_given_too(serve: Serve, monkeypatch: pytest.Mon
     assert status(serve("--control-token", "given").uis, "given") == 101
 
 
+@pytest.mark.slow
 def test_tokens_of_another_core_are_not_taken(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,6 +273,7 @@ def test_a_signal_that_does_not_wake_the_main_thread_is_heard() -> None:
         taker.join()
 
 
+@pytest.mark.slow
 def test_a_file_sets_the_same_names(serve: Serve, home: Path) -> None:
     (home / "runs").mkdir()
     (home / "runs" / "one.run").write_bytes(RECORDED.read_bytes())
@@ -349,6 +358,7 @@ def test_wrong_arguments_are_named(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_model_without_an_endpoint_is_said_to_be_of_no_use(serve: Serve) -> None:
     served = serve("--model", "gpt-x", "--durability", "relaxed")
     assert "summaries are made by rule: the model gpt-x needs OPENAI_API_KEY" in served.stop()
@@ -378,6 +388,7 @@ def test_a_model_is_chosen_by_its_name(
     assert chosen is None or f"summaries are made by the model {chosen}" in said
 
 
+@pytest.mark.slow
 def test_the_socket_librarys_own_lines_stay_out(serve: Serve) -> None:
     served = serve("--log-level", "debug")
     SocketAgent(served.agents).send_bye()

@@ -98,6 +98,7 @@ def children(pid: int) -> list[int]:
     return [int(child) for thread in threads for child in thread.read_text().split()]
 
 
+@pytest.mark.slow
 def test_the_doors(serve: Serve) -> None:
     served = serve()
     bearer = {"Authorization": f"Bearer {worker_token()}"}
@@ -218,6 +219,7 @@ def test_postgresql_without_its_client_says_what_to_install(tmp_path: Path) -> N
     assert "Traceback" not in failed.stderr
 
 
+@pytest.mark.slow
 def test_a_core_starts_where_postgresql_cannot_be_reached(serve: Serve) -> None:
     """Runs and breakpoints need no database."""
     served = serve("--runtime-store", "postgresql://127.0.0.1:1/agents")
@@ -265,6 +267,7 @@ def test_a_worker_ends_by_itself_where_nobody_needs_it(
     assert worker.process.wait(SOON) == 0
 
 
+@pytest.mark.slow
 def test_a_worker_ends_when_the_core_says_so(
     by_hand: Callable[..., WorkerCommand], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ def test_a_whole_walk(start: Step, ui_url: str, agent: SocketAgent) -> None:
     quits(step)
 
 
+@pytest.mark.slow
 def test_approvals(start: Step, ui_url: str, agent: SocketAgent) -> None:
     step = start("--url", ui_url)
     step.expect("Run #1 of demo: running")
@@ -325,6 +326,7 @@ def test_ctrl_c_leaves(on_terminal: Step, ui_url: str) -> None:
     assert "Traceback" not in step.before
 
 
+@pytest.mark.slow
 def test_colours_are_for_terminals(
     start: Step, ui_url: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
@@ -352,6 +354,7 @@ def test_output_that_nobody_reads_ends_it(ui_url: str, agent: SocketAgent) -> No
     pipe.close()
 
 
+@pytest.mark.slow
 def test_the_control_token_is_found(
     through_pipes: Step, serve: Callable[..., ServeProcess]
 ) -> None:
@@ -365,6 +368,7 @@ def test_the_control_token_is_found(
     assert step.wait() == 1
 
 
+@pytest.mark.slow
 def test_without_the_control_token_it_says_where_that_is(
     through_pipes: Step,
     serve: Callable[..., ServeProcess],

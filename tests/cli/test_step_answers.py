@@ -47,6 +47,7 @@ def test_an_exception_is_raised(
     quits(step)
 
 
+@pytest.mark.slow
 def test_a_prompt_is_guided(through_pipes: Step, ui_url: str, agent: SocketAgent) -> None:
     prompt = {"messages": [{"role": "user", "content": "hello"}]}
     step = through_pipes("--url", ui_url)

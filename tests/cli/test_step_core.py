@@ -30,6 +30,7 @@ def quits(step: pexpect.spawnbase.SpawnBase) -> None:
     assert step.wait() == 0
 
 
+@pytest.mark.slow
 def test_serve_is_found_at_whatever_port(
     through_pipes: Step, serve: Callable[..., ServeProcess], home: Path
 ) -> None:

@@ -96,6 +96,7 @@ def test_what_is_read_only_is_not_edited(
     quits(step)
 
 
+@pytest.mark.slow
 def test_an_edit_in_the_editor(
     on_terminal: Step, ui_url: str, agent: SocketAgent, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +151,7 @@ def test_an_editor_that_fails(
     quits(step)
 
 
+@pytest.mark.slow
 def test_who_was_too_late_is_told(through_pipes: Step, ui_url: str, agent: SocketAgent) -> None:
     late, fast = through_pipes("--url", ui_url), through_pipes("--url", ui_url)
     query = agent.begin_query("a prompt")

@@ -107,6 +107,7 @@ def closed(messages: list[ChatMessage]) -> list[ChatMessage]:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(turns)
 def test_what_was_logged_is_loaded(said: list[Any]) -> None:

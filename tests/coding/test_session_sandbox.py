@@ -98,6 +98,7 @@ def test_read_only_leaves_the_workspace_as_it_is(opened: SandboxedSessions) -> N
     assert wrote["diagnostics"]["sandbox"]["cause"] == "this session is read-only"
 
 
+@pytest.mark.slow
 def test_a_setting_makes_folders_visible_and_writable(opened: SandboxedSessions) -> None:
     (hidden,) = opened.run({"command": f"cat {opened.outside}/there.txt"})
     assert not hidden["ok"]

@@ -109,6 +109,7 @@ def test_the_comedian(page: ServedPage) -> None:
     assert all("foxes" in step for step in steps[guided:])
 
 
+@pytest.mark.slow
 def test_a_moniker_of_ones_own(page: ServedPage) -> None:
     (page.home / "launch.py").write_text(LAUNCH)
     assert page.run("""python launch.py '{"from": 3}'""") == ["done None", "3 2 1 0"]
@@ -130,6 +131,7 @@ def test_the_meeting(page: ServedPage) -> None:
     assert page.run("python meeting.py") == ["agent system user"]
 
 
+@pytest.mark.slow
 def test_the_schedule(page: ServedPage) -> None:
     write_files(GUIDE / "operations.md", page.home)
     assert page.run("python schedule.py") == ["03:00", "stopped"]

@@ -54,6 +54,7 @@ def read_until(process: subprocess.Popen[str], wanted: str) -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("core")
 def test_the_programs_take_part(start: Start) -> None:
     garden = start("garden.py")

@@ -24,6 +24,7 @@ def targets(page: Path) -> Iterator[Path]:
             yield (page.parent / path).resolve()
 
 
+@pytest.mark.slow
 def test_every_link_leads_somewhere_in_the_copy(copy: Path) -> None:
     todo = sorted((copy / "notebooks").glob("*.ipynb"))
     assert len(todo) >= 7

@@ -41,6 +41,7 @@ def test_each_file_is_short(block: Block) -> None:
     assert len(block.lines) <= 20
 
 
+@pytest.mark.slow
 def test_all_of_it_installed(
     package: Path,
     home: Path,

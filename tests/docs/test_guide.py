@@ -115,6 +115,7 @@ def test_each_framework_page_is_of_an_agent() -> None:
     assert pages == {agent.stem for agent in AGENTS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "name"), PROGRAMS, ids=lambda word: str(word))
 def test_a_program(page: str, name: str, home: Path, uis: str, programs: ForkedPrograms) -> None:
     """It finds the only debugger of this user by itself."""
@@ -299,6 +300,7 @@ def test_the_token_that_the_page_makes(home: Path) -> None:
     assert re.fullmatch(r"[\w-]{40,}\n", made.stdout), made.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", select_sample(("another", ""), "another"))
 def test_a_wrong_token_says_what_to_do(
     token: str, elsewhere: Path, serve: ServeCommand, programs: ForkedPrograms

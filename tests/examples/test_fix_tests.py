@@ -170,6 +170,7 @@ def test_it_can_be_turned_round_in_the_middle(folder: Path, client: OpenAI) -> N
     assert says(dbg).startswith("There are 3 files")
 
 
+@pytest.mark.slow
 def test_an_edited_result_is_what_the_model_hears(folder: Path, client: OpenAI) -> None:
     dbg = PassThroughStepper(edit_result=lambda name, result: "exit code 0\n3 passed")
     assert not run(dbg, folder, client)  # believed by the model, not by the agent

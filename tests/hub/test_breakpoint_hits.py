@@ -297,6 +297,7 @@ async def agree(seed: int) -> int:
     return sum(each.count for each in history.run.hits)
 
 
+@pytest.mark.slow
 def test_hits_live_are_those_of_the_recorded_run_and_after_a_resume() -> None:
     found = [asyncio.run(agree(seed)) for seed in range(RUNS)]
     assert sum(map(bool, found)) > RUNS / 2  # most of them show something

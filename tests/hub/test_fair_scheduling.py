@@ -118,6 +118,7 @@ async def test_who_is_faster_than_the_store_waits_for_it() -> None:
     assert heard.count("flood") == QUEUED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", [True, False], ids=["on disk", "in memory"])
 def test_a_flood_is_recorded_whole_and_others_are_stepped(
     new_socket_harness: Callable[..., SocketHarness], data: bool, tmp_path: Any

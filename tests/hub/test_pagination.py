@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import msgspec
+import pytest
 from msgspec import Struct
 
 from agentstepper_nb.hub import Hub, pagination
@@ -239,6 +240,7 @@ async def test_rows_are_found_in_all_of_a_run() -> None:
     await hub.close()
 
 
+@pytest.mark.slow
 async def test_who_looks_for_something_else_gets_that() -> None:
     store = CountingStore()
     hub = await open_hub(store)
@@ -256,6 +258,7 @@ async def test_who_looks_for_something_else_gets_that() -> None:
     await hub.close()
 
 
+@pytest.mark.slow
 async def test_nothing_is_looked_for_any_more_once_the_connection_is_gone() -> None:
     store = CountingStore()
     hub = await open_hub(store)
@@ -271,6 +274,7 @@ async def test_nothing_is_looked_for_any_more_once_the_connection_is_gone() -> N
     await hub.close()
 
 
+@pytest.mark.slow
 async def test_other_questions_don_t_wait_for_it() -> None:
     hub = await open_hub()
     await a_long_run(hub, 5000)

@@ -110,6 +110,7 @@ async def test_an_event_under_way_has_no_duration() -> None:
     assert event["prompt"]["new"] == size("no messages here")
 
 
+@pytest.mark.slow
 async def test_of_a_long_run_the_end_is_read() -> None:
     hub = await open_hub()
     agent = ScriptedAgent()

@@ -46,6 +46,7 @@ def test_a_byte_at_a_time(api: str, name: str) -> None:
     assert read(api, bytewise) == read(api, [stream])
 
 
+@pytest.mark.slow
 @every_api
 def test_two_pieces_cut_at_every_byte(api: str) -> None:
     stream = recorded(api, "text").replace(b"\n", b"\r\n")

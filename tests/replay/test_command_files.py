@@ -128,6 +128,7 @@ def test_a_command_is_forked_with_its_files(scene: Scene, project: Path) -> None
     ]
 
 
+@pytest.mark.slow
 def test_a_program_with_no_line_of_ours_has_a_workspace_and_is_forked_with_its_files(
     scene: Scene, project: Path
 ) -> None:

@@ -214,6 +214,7 @@ def test_a_view_starts_a_run_anew_and_replays_one(scene: Scene, recorded: Stored
     assert len(scene.model.exchanges) == asked
 
 
+@pytest.mark.slow
 def test_a_view_forks_a_run_that_is_halted(scene: Scene) -> None:
     program = (sys.executable, str(AGENT), "counted")
     with (

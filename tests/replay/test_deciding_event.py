@@ -214,6 +214,7 @@ def test_a_command_that_is_none_is_an_error(folder: Path) -> None:
         find_deciding_event(run, None, agent.run, check=passes, repeat=0)
 
 
+@pytest.mark.slow
 async def test_an_async_agent_is_awaited(folder: Path) -> None:
     agent = StepAgent(3, {2})
     run = record(agent, folder)

@@ -124,6 +124,7 @@ def test_a_call_says_how_it_is_made_again(scene: Scene, project: Path) -> None:
     assert run.header.program == "looker"
 
 
+@pytest.mark.slow
 def test_a_fork_of_a_script_imports_its_function(scene: Scene, project: Path) -> None:
     done = execute(project, str(Path("src", "agent.py")))
     assert done.returncode == 0, done.stderr
@@ -146,6 +147,7 @@ def test_a_fork_of_a_script_imports_its_function(scene: Scene, project: Path) ->
     assert (again.module, again.name) == ("agent", "answer")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "name", "printed"),
     [
@@ -168,6 +170,7 @@ def test_a_replay_calls_no_tool(
     assert roles(scene.newest) == [SERVED]
 
 
+@pytest.mark.slow
 def test_a_view_forks_a_call_of_a_coroutine(scene: Scene, project: Path) -> None:
     program = "import asyncio, sys; sys.path.insert(0, 'src'); import agent; "
     program += "asyncio.run(agent.answer_later('a'))"
@@ -194,11 +197,13 @@ def test_a_view_forks_a_call_of_a_coroutine(scene: Scene, project: Path) -> None
     assert read_counted(project) == "a a "
 
 
+@pytest.mark.slow
 def test_each_call_of_a_program_is_a_run_of_its_own(scene: Scene, project: Path) -> None:
     second = call(scene, project, "agent.answer('1', 'a'); agent.answer('2', 'b')")
     assert scene.execute("--replay", second.id) == (0, '"2 B"', "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "said"),
     [
@@ -245,6 +250,7 @@ def test_a_secret_of_the_environment_is_masked(
     assert start.call.arguments == '["by [masked SOME_TOKEN]"]'
 
 
+@pytest.mark.slow
 def test_what_cannot_be_imported_any_more(scene: Scene, project: Path) -> None:
     recorded = call(scene, project, "agent.answer('q')")
     changes = {
@@ -262,6 +268,7 @@ def test_what_cannot_be_imported_any_more(scene: Scene, project: Path) -> None:
         assert said in err
 
 
+@pytest.mark.slow
 def test_a_frozen_call_is_frozen_again(scene: Scene, project: Path) -> None:
     (project / "src" / "agent.py").write_text(
         AGENT.replace("return word.upper()", "return word").replace(

@@ -46,6 +46,7 @@ def record(scene: Scene, program: str, *options: str) -> str:
     return out.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [OWN_RUN, ATTACHED], ids=["own", "attached"])
 def test_a_frozen_command_is_replayed_exactly(scene: Scene, program: str) -> None:
     printed = record(scene, program, "--freeze")
@@ -61,6 +62,7 @@ def test_a_frozen_command_is_replayed_exactly(scene: Scene, program: str) -> Non
     assert scene.newest.forked_from == ForkOrigin(run=recorded.id)
 
 
+@pytest.mark.slow
 def test_a_command_that_is_not_frozen_diverges(scene: Scene) -> None:
     record(scene, OWN_RUN)
     code, out, err = scene.execute("--replay", scene.newest.id)

@@ -126,6 +126,7 @@ def test_a_cancelled_search_ends_its_agent(
         person.wait_change()
 
 
+@pytest.mark.slow
 def test_a_check_that_cannot_be_executed_is_told(good: StoredRun, person: LiveView) -> None:
     start(person, good, "no-such-program-here")
     person.wait_bisect(good.id, BisectPhase.ASKING)
@@ -143,6 +144,7 @@ def export(person: LiveView, run: StoredRun, **fields: object) -> str:
     return person.export_test(ExportTest(run=run.id, **asked))
 
 
+@pytest.mark.slow
 def test_a_test_is_written_into_the_folder_of_the_agent(
     good: StoredRun, person: LiveView, folder: Path
 ) -> None:
@@ -162,6 +164,7 @@ def test_a_test_is_written_into_the_folder_of_the_agent(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_says_why(good: StoredRun, person: LiveView, folder: Path) -> None:
     refusals: list[tuple[dict[str, object], str]] = [
         ({"agent": "looker:nobody"}, "The module looker has no nobody."),
@@ -176,6 +179,7 @@ def test_what_cannot_be_written_says_why(good: StoredRun, person: LiveView, fold
     assert [path.name for path in folder.glob("*test_*")] == []
 
 
+@pytest.mark.slow
 def test_a_file_is_replaced_where_the_person_says_so(
     good: StoredRun, person: LiveView, folder: Path
 ) -> None:

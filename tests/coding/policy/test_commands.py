@@ -47,6 +47,7 @@ def test_other_forms_of_the_list_are_found() -> None:
     assert [command for command in MORE if not as_words(command).findings] == []
 
 
+@pytest.mark.slow
 def test_what_only_a_shell_makes_of_it_is_found() -> None:
     assert [command for command in SHELL_ONLY[::3] if not by_shell(command).findings] == []
 

@@ -320,6 +320,7 @@ def start_agent(scene: HomeFolders, *words: str) -> ForkedAgent | subprocess.Pop
     return subprocess.Popen(scene.user.words(*program, *words), cwd=ROOT, env=environment)
 
 
+@pytest.mark.slow
 def test_commands_end_with_the_agent_that_is_killed(scene: HomeFolders) -> None:
     for name in ("home", "tmp"):
         (scene.workspace.parent / name).mkdir()

@@ -110,6 +110,7 @@ def test_who_is_asked_to_end_has_the_time_to_do_so(workspace: Path, held: FileHo
     assert cancelled(workspace, held, 6, line).output.endswith("cleaned\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sandbox", ["none", "landlock", "bubblewrap"])
 @pytest.mark.parametrize("victim", ["agent", "launcher"])
 def test_a_killed_agent_or_launcher_takes_all_of_a_command_with_it(

@@ -279,6 +279,7 @@ def test_a_topic_over_the_line() -> None:
     run(test, MethodRight.WATCH)
 
 
+@pytest.mark.slow
 def test_a_reader_that_stands_still_is_begun_with_again() -> None:
     async def test(harness: RuntimeHarness, client: ServiceClient) -> None:
         await harness.create("s")

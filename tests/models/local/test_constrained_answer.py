@@ -69,6 +69,7 @@ def test_a_text(text: str, ascii: bool, size: int) -> None:
     assert end == ResponseCompleted("stop", USAGE)
 
 
+@pytest.mark.slow
 @given(st.recursive(st.text() | st.integers() | st.none(), st.lists), st.integers(1, 40))
 def test_arguments_of_any_json(value: object, size: int) -> None:
     arguments = json.dumps({"a": value})

@@ -95,6 +95,7 @@ def test_lines_and_spaces_in_the_file_do_no_harm() -> None:
     assert unpack(runfile.dump_run(runfile.load_run(spaced))) == DOCUMENT
 
 
+@pytest.mark.slow
 def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
     limit = 4 * 1024**2
     bomb = base64.b64encode(zlib.compress(b" " * (16 * limit)))

@@ -76,6 +76,7 @@ def test_the_golden_messages_fit_the_schema(path: str, side: str, golden: dict[s
         fit(message["body"], place["$ref"], document)
 
 
+@pytest.mark.slow
 def test_what_the_runtime_tells_fits_the_schema() -> None:
     """Its view relies on each field's being there."""
     state = AgentState(agent_id="a", session_id="s", moniker="joke", created_at=1, updated_at=1)

@@ -32,6 +32,7 @@ def test_all_code_points_are_told_as_in_the_view() -> None:
     assert [hex(code) for code in sorted(told ^ found)] == []
 
 
+@pytest.mark.slow
 def test_the_properties_hold_all_controls_and_formats() -> None:
     kinds = {"Cc", "Cf", "Cs", "Zl", "Zp"}
     missed = [

@@ -124,6 +124,7 @@ def test_a_header_that_is_hurt(
         assert back == (built.histories if readable else {})
 
 
+@pytest.mark.slow
 def test_a_store_that_was_not_harmed_is_as_it_was(
     stores: dict[str, CoreFolderFiles], tmp_path: Path
 ) -> None:

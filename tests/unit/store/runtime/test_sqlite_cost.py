@@ -274,6 +274,7 @@ async def cost(
     return meter.count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fill",
     [of_one_session, of_many_sessions, of_others, of_delayed, of_done, of_steps, of_unfit],

@@ -64,6 +64,7 @@ def rows(connection: sqlite3.Connection, table: str) -> int:
     return found
 
 
+@pytest.mark.slow
 @given(texts)
 def test_pieces_joined_are_the_text(text: str) -> None:
     data = text.encode(errors="surrogatepass")
