@@ -55,6 +55,8 @@ _TOOL: Final = EventKind.TOOL_INVOCATION
 _MAX_TRACED: Final = 10_000
 #: Keys of calls that have ended, the newest, by which a result isn't taken for another agent's.
 _MAX_ENDED: Final = 1_000
+#: Keys of results that are kept for a call that is still to come.
+_MAX_EARLY: Final = 100
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class InferredTools:
         self._lock = threading.Lock()
         self._pending: dict[str, list[_PendingCall]] = {}  # by key
         self._ended_paths: dict[str, list[tuple[str, ...]]] = {}  # by key, of calls that have ended
+        self._early: dict[str, WireToolResult] = {}  # by key, of calls that aren't known yet
         self._traced: deque[_TracedCall] = deque(maxlen=_MAX_TRACED)
         self._begun_count = 0
         self._edits: dict[str, tuple[Any, Any]] = {}  # a result's key: the original, the edited one
@@ -143,7 +146,9 @@ class InferredTools:
                 is_edited |= yield from self._begin_call(flow, call, offered)
             else:
                 event = yield from _record_call(flow, call.name, call.args, call.given_id)
-                self._expect(flow, call, event)
+                early = self._take_early(self._expect(flow, call, event))
+                if early is not None:
+                    yield from flow.end(_TOOL, early.content, event=event, waits=False)
         return copied if is_edited else answer
 
     def _begin_call(self, flow: HaltFlow, call: WireToolCall, offered: set[str]) -> Flow[bool]:
@@ -178,7 +183,7 @@ class InferredTools:
         self._expect(flow, call, begun.event)
         return begun.is_edited
 
-    def _expect(self, flow: HaltFlow, call: WireToolCall, event: OpenEvent | None) -> None:
+    def _expect(self, flow: HaltFlow, call: WireToolCall, event: OpenEvent | None) -> _PendingCall:
         path = find_scope(flow.events.root).path
         with self._lock:
             number, call_id = self._begun_count, call.given_id
@@ -188,6 +193,16 @@ class InferredTools:
             for key in call.match_keys:
                 others = [each for each in self._pending.get(key, ()) if each.path != path]
                 self._pending[key] = [pending, *others]
+        return pending
+
+    def _take_early(self, pending: _PendingCall) -> WireToolResult | None:
+        """A result that came before its call: an agent reads the end of a live stream first."""
+        with self._lock:
+            found = [self._early.pop(key, None) for key in pending.match_keys]
+            early = next((each for each in found if each is not None), None)
+            if early is not None:
+                self._end_keys(pending)
+        return early
 
     # ---- results ------------------------------------------------------------------------------------
 
@@ -227,6 +242,7 @@ class InferredTools:
         with self._lock:
             pending = self._find_pending(result.match_keys, path)
             if pending is None:
+                self._keep_early(result)
                 return None
             self._end_keys(pending)
             if pending.event is not None:
@@ -235,6 +251,14 @@ class InferredTools:
             if traced is not None:
                 self._traced.remove(traced)
             return pending if traced is None else None
+
+    def _keep_early(self, result: WireToolResult) -> None:
+        keys = result.match_keys
+        if not is_agent_remote() or not self._ended_paths.keys().isdisjoint(keys):
+            return
+        self._early.update(dict.fromkeys(keys, result))
+        while len(self._early) > _MAX_EARLY:
+            del self._early[next(iter(self._early))]
 
     def _find_pending(self, keys: tuple[str, ...], path: tuple[str, ...]) -> _PendingCall | None:
         """The call of the nearest scope; None where a nearer one has ended."""

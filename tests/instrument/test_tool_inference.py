@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepper
+from agentstepper_nb.instrument.current_run import expect_remote_agent
+from agentstepper_nb.instrument.tool_inference import InferredTools
 from agentstepper_nb.llm_wire.tool_calls import find_tool_calls, find_tool_results, remove_call
 from agentstepper_nb.models.scripted import (
     Script,
@@ -23,6 +25,7 @@ from agentstepper_nb.models.scripted import (
 )
 from agentstepper_nb.own_queries import mark_own_query
 from agentstepper_nb.protocol.data_model import EventKind, EventSide, TimelineRow
+from agentstepper_nb.sdk.drivers import run_flow
 from tests.frameworks.agent_process import SCRIPT
 from tests.instrument.conftest import Serve
 from tests.instrument.queries import wait_for_queries
@@ -328,6 +331,29 @@ def test_a_live_stream_of_another_process_has_its_calls(
         wait_for_queries(person, 4)
         while [row.side for row in list_tools(person)] != [EventSide.BEGIN, EventSide.END]:
             person.wait_change()  # the proxy may send the call's end after the answer
+
+
+def test_a_result_that_comes_before_its_call_ends_the_call(
+    dbg: AgentStepper, person: LiveView
+) -> None:
+    """An agent reads a live stream, and asks on, before the stream's end is recorded."""
+    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    asked = {"model": "m", "messages": [{"role": "user", "content": "add"}]}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "5"}
+    later = {**asked, "messages": [*asked["messages"], message, result]}
+    answer = {"choices": [{"message": message, "finish_reason": "tool_calls"}]}
+    tools, flow, link = InferredTools(), dbg._flow(), dbg._current_session().link
+    with expect_remote_agent():
+        assert run_flow(link, tools.end_calls(flow, later)) is later
+        run_flow(link, tools.begin_calls(flow, asked, answer, waits=False))
+        assert run_flow(link, tools.end_calls(flow, later)) is later
+    dbg.post_debug_message("asks on")
+    while person.list_rows()[-1].kind is not EventKind.DEBUG_MESSAGE:
+        person.wait_change()
+    rows = list_tools(person)
+    assert [row.side for row in rows] == [EventSide.BEGIN, EventSide.END]
+    assert person.get_data(rows[1]) == "5"
 
 
 # ---- on the wire -------------------------------------------------------------------------------------
