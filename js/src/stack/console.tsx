@@ -27,7 +27,7 @@ export function Console({ inspection, row, frame }: ConsoleProps) {
   const [chosen, setChosen] = useState(0);
   const back = useRef(0); // how far back in what was written
   const field = useRef<HTMLInputElement>(null);
-  const caret = useRef<number | null>(null); // where it stands once the completed text is in the field
+  const [caret, setCaret] = useState({ at: 0 }); // after a completion
   const end = useRef<HTMLDivElement>(null);
   const list = useId();
   useEffect(() => {
@@ -35,11 +35,10 @@ export function Console({ inspection, row, frame }: ConsoleProps) {
   }, [entries]);
   // With the text: a frame later, the person may have typed on.
   useLayoutEffect(() => {
-    if (caret.current === null) return;
+    if (caret.at === 0) return;
     field.current?.focus();
-    field.current?.setSelectionRange(caret.current, caret.current);
-    caret.current = null;
-  });
+    field.current?.setSelectionRange(caret.at, caret.at);
+  }, [caret]);
 
   const evaluate = async () => {
     const expression = text.trim();
@@ -68,7 +67,7 @@ export function Console({ inspection, row, frame }: ConsoleProps) {
     const match = found.matches[index] ?? "";
     setText(text.slice(0, found.start) + match + text.slice(found.end));
     setOffers(null);
-    caret.current = found.start + match.length;
+    setCaret({ at: found.start + match.length });
   };
   const recall = (step: number) => {
     const next = Math.min(entries.length, Math.max(0, back.current + step));

@@ -188,6 +188,14 @@ test("what is typed right after a completion comes behind it", async () => {
   expect(field().selectionStart).toBe(5);
 });
 
+test("a completion that adds nothing leaves the caret to what is typed next", async () => {
+  await shown({ complete: async () => ({ kind: "completions", start: 0, end: 2, matches: ["na"] }) });
+  await type("na");
+  await key("Tab");
+  await type("na.b");
+  expect(field().selectionStart).toBe(4);
+});
+
 test("who refuses says why, in the stack's place and in the console", async () => {
   await shown({
     evaluate: async () => {
