@@ -57,7 +57,7 @@ demo: $(INSTALLED) js $(AGENTS_KERNEL) ## Open the first tutorial in JupyterLab 
 # All is made first, since two parts would make the same at once.
 test: $(INSTALLED) js chromium postgres third-party kernels lowest $(SAMPLED_FRAMEWORKS) $(AGENTS_KERNEL)
 test: ## All tests but the slow and the long ones; every part is run and timed, whatever fails
-	@MAKE="$(MAKE)" scripts/run_parts.sh test-fast+test-server test-e2e+test-notebooks,test-lowest,test-js
+	@MAKE="$(MAKE)" scripts/run_parts.sh test-fast+test-server,test-lowest test-e2e+test-notebooks,test-js
 
 SLOW := -m "slow and not soak and not frameworks"
 
@@ -80,7 +80,7 @@ test-server: $(INSTALLED) js ## The Jupyter extension, in live servers
 
 # jupyter_core of those days says that its paths will move.
 test-lowest: $(INSTALLED) js lowest ## The SDK, the Core and the wire on the lowest dependencies that we allow
-	$(dir $(LOWEST))bin/python -m pytest $(PARALLEL) $(LOWEST_TESTS) \
+	$(dir $(LOWEST))bin/python -m pytest $(PARALLEL) $(COVERED) $(LOWEST_TESTS) \
 	    -W 'ignore:Jupyter is migrating its paths:DeprecationWarning'
 
 test-e2e: $(INSTALLED) js chromium kernels $(AGENTS_KERNEL) ## The browser tests, in a real JupyterLab

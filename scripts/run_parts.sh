@@ -19,6 +19,7 @@ for group in "$@"; do
   read -ra parts <<< "${group//+/ }"
   for beside in "${parts[@]:1}"; do
     for part in ${beside//,/ }; do
+      [[ -d $outputs ]] || break # all was ended
       run "$part"
     done > "$outputs/$beside" 2>&1 &
   done
