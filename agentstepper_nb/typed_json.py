@@ -3,7 +3,8 @@
 msgspec makes a plan of a type where the type is first used, and gives up the lock of the interpreter
 meanwhile. Another thread that uses the type then finds a half-made plan, and the process dies of SIGSEGV
 (msgspec 0.22; a Core that many clients reached right after its start ended so). Here one thread makes
-the plan, and the others wait. Decoders that a module makes at its import need none of this.
+the plan, and the others wait. Decoders that a module makes at its import, before any thread uses their
+types, need none of this.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import msgspec
 
 _T = TypeVar("_T")
 
-_lock: Final = threading.Lock()
+#: Reentrant: making a plan runs Python, and so perhaps a finalizer that comes here, too.
+_lock: Final = threading.RLock()
 _decoders: Final[dict[Any, msgspec.json.Decoder[Any]]] = {}
 
 # A child has none of its parent's threads: nobody would release a lock that one of them held.
@@ -25,12 +27,17 @@ os.register_at_fork(
 )
 
 
+def make_decoder(kind: type[_T]) -> msgspec.json.Decoder[_T]:
+    """Make the plan of a type, and a decoder that isn't kept: for types that are made at run time."""
+    with _lock:
+        return msgspec.json.Decoder(kind)
+
+
 def get_decoder(kind: type[_T]) -> msgspec.json.Decoder[_T]:
     """Return the decoder of a type. It is made once, and kept."""
     found = _decoders.get(kind)
     if found is None:
-        with _lock:
-            found = _decoders.setdefault(kind, msgspec.json.Decoder(kind))
+        found = _decoders[kind] = make_decoder(kind)
     return found
 
 

@@ -185,7 +185,7 @@ def find_conversation_problem(messages: Iterable[ChatMessage]) -> str | None:
 
 
 def _lines(path: Path, warn: WarningHandler) -> Iterator[tuple[int, LogLine]]:
-    decoder = msgspec.json.Decoder(LogLine)
+    decoder = typed_json.get_decoder(LogLine)
     with path.open("rb") as file:
         for number, text in enumerate(file, 1):
             if not text.strip():

@@ -271,6 +271,7 @@ class FunctionTool:
         self._by_place: list[str] = []
         try:
             self._arguments = self._described(name)
+            typed_json.make_decoder(self._arguments)  # its plan, before threads use it
             schema = _schema(self._arguments)
         except (TypeError, ValueError) as error:
             text = f"The tool {name} can't be described to a model: {error}"
@@ -294,7 +295,7 @@ class FunctionTool:
             ArgumentsError: The arguments don't fit the function.
         """
         try:
-            checked = typed_json.convert(arguments, self._arguments)
+            checked = msgspec.convert(arguments, self._arguments)  # noqa: TID251
         except (msgspec.ValidationError, RecursionError) as error:
             raise ArgumentsError(f"The arguments can't be used: {error}.") from None
         named = {name: getattr(checked, name) for name in self._arguments.__struct_fields__}
