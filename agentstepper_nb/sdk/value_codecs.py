@@ -247,7 +247,7 @@ def _make_list(original: Any, items: list[Any]) -> Any:
     new.clear()
     new.extend(items)
     if len(new) != len(items):
-        raise ValueError(f"it holds {len(new)} items at most")
+        raise ValueError(f"its type keeps {len(new)} of {len(items)} items")
     return new
 
 

@@ -16,7 +16,7 @@ _SHARES: Final = 8
 
 
 def find_ports(count: int) -> list[int]:
-    """Find free ports of 127.0.0.1, which other processes of these tests don't use."""
+    """Find free ports of 127.0.0.1, which the other workers of this pytest-xdist don't use."""
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     first = _FIRST + number % _SHARES * _SHARE
     found: list[int] = []

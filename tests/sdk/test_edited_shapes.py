@@ -82,7 +82,7 @@ def test_a_list_with_state_of_its_own_keeps_it() -> None:
 
 
 def test_more_items_than_a_queue_holds_are_refused() -> None:
-    with pytest.raises(ProtocolError, match="it holds 2 items at most"):
+    with pytest.raises(ProtocolError, match="its type keeps 2 of 3 items"):
         into([deque([1, 2], maxlen=2)], [[1, 2, 3]])
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import UserDict
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -40,6 +41,33 @@ class CountedMapping(UserDict[str, int]):
 
     def __len__(self) -> int:
         raise AssertionError("the agent's code ran")
+
+
+class Plain:
+    """An object whose `__dict__` is of a dict's subclass."""
+
+    def __init__(self) -> None:
+        self.__dict__ = Members(a=1)
+
+
+class Members(dict[str, int]):
+    pass
+
+
+class ComputedBases(type):
+    """A metaclass that computes what classes tell of themselves."""
+
+    def __getattribute__(cls, name: str) -> Any:
+        raise AssertionError("the agent's code ran")
+
+
+class OwnBases(metaclass=ComputedBases):
+    def __init__(self) -> None:
+        self.a = 1
+
+
+def make_dead_proxy() -> Any:
+    return weakref.proxy(Plain())
 
 
 def make_error() -> ValueError:
@@ -106,10 +134,32 @@ def test_values_after_those_that_took_too_long_are_not_read(
         (ComputedDict(), []),
         (Proxy(), []),
         (MappingProxyType(CountedMapping()), []),
+        (MappingProxyType(MappingProxyType({"a": 1})), [Child("a", 1, is_key=True)]),
+        (SimpleNamespace(a=1), [Child("a", 1)]),
+        (Plain(), [Child("a", 1)]),
+        (OwnBases(), [Child("a", 1)]),
     ],
-    ids=["mapping proxy", "exception", "no dict", "computed dict", "proxy", "own mapping"],
+    ids=[
+        "mapping proxy",
+        "exception",
+        "no dict",
+        "computed dict",
+        "proxy",
+        "own mapping",
+        "proxy of a proxy",
+        "namespace",
+        "members",
+        "computed bases",
+    ],
 )
 def test_the_parts_of_a_value(value: Any, children: list[Child]) -> None:
     assert count_children(value) == len(children)
     assert list_children(value, 0, 10) == children
     assert list_children(value, 1, 1) == children[1:2]
+
+
+def test_a_variable_that_computes_what_it_is_fails_no_page(describer: VariableDescriber) -> None:
+    values = (make_dead_proxy(), OwnBases(), Proxy())
+    shown = [describer.describe(Child("token", value)) for value in values]
+    assert [each.masked for each in shown] == [False, False, True], "a proxy may stand for a text"
+    assert [each.children for each in shown[:2]] == [0, 1]

@@ -39,7 +39,7 @@ def list_names(frame: FrameType) -> list[Child]:
             and not (is_notebook and (name in _IPYTHON_NAMES or name.startswith("_i")))
         }
     children = [Child(name, value) for name, value in names.items()]
-    return sorted(children, key=lambda child: isinstance(child.value, _DEFINITIONS))
+    return sorted(children, key=lambda child: issubclass(type(child.value), _DEFINITIONS))
 
 
 def find_child(roots: Sequence[Child], path: Sequence[int]) -> tuple[Child, str]:

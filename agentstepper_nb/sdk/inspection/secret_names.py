@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from .value_children import computes_class
+
 _CAMEL_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|-")
 #: Names whose values are always masked, with all their contents.
 _ALWAYS: Final = re.compile(r"secret|passw(or)?d|passphrase|credential|authorization")
@@ -31,14 +33,23 @@ def is_secret(name: str, value: Any) -> bool:
         name: The name of a variable, an attribute or a key.
         value: The value; a number, a truth value or a function is none.
     """
-    if value is None or isinstance(value, bool | int | float | complex) or callable(value):
+    if value is None or issubclass(type(value), int | float | complex) or callable(value):
         return False
     words = _CAMEL_HUMP.sub("_", name).lower()
     if _ALWAYS.search(words):
         return True
-    if not isinstance(value, str | bytes | bytearray):
+    length = _measure_text(value)
+    if length is None:
         return False
-    return bool(_TEXT.search(words) or (_KEY.search(words) and len(value) >= _MIN_KEY_CHARS))
+    return bool(_TEXT.search(words) or (_KEY.search(words) and length >= _MIN_KEY_CHARS))
+
+
+def _measure_text(value: Any) -> int | None:
+    """The length of a text, by no code of the agent; None: it is none. A proxy may be a long one."""
+    for kind in (str, bytes, bytearray):
+        if issubclass(type(value), kind):
+            return kind.__len__(value)
+    return _MIN_KEY_CHARS if computes_class(value) else None
 
 
 def make_mask(name: str) -> str:

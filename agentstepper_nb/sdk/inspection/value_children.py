@@ -31,6 +31,11 @@ _LEAVES: Final = (
     types.CodeType,
     types.FrameType,
 )
+#: How C keeps an attribute.
+_STORED: Final = (types.GetSetDescriptorType, types.MemberDescriptorType)
+#: The bases of a class and its namespace, also where its metaclass computes others.
+_MRO: Final = type.__dict__["__mro__"].__get__
+_NAMESPACE: Final = type.__dict__["__dict__"].__get__
 _ITEMS: Final[tuple[Any, ...]] = (list, tuple, set, frozenset, deque)
 
 
@@ -91,28 +96,32 @@ def list_attributes(value: Any) -> list[tuple[str, Any]]:
     return [pair for pair in found.items() if not _is_internal(pair[0])]
 
 
+def computes_class(value: Any) -> bool:
+    """Whether a value's type computes `__class__`, as those of proxies do."""
+    return any("__class__" in _NAMESPACE(kind) for kind in _MRO(type(value))[:-1])
+
+
 def _find_dict(value: Any) -> dict[Any, Any] | None:
     """The dictionary that a value is, or shows read-only."""
-    if type(value) is types.MappingProxyType:
+    while type(value) is types.MappingProxyType:
         (value,) = gc.get_referents(value)  # its own methods call those of what it shows
     return value if issubclass(type(value), dict) else None
 
 
 def _get_stored(value: Any) -> dict[Any, Any]:
     """The dictionary in which an object has its attributes; empty: it has none, or computes it."""
-    for kind in type(value).__mro__:
-        place = vars(kind).get("__dict__")
+    for kind in _MRO(type(value)):
+        place = _NAMESPACE(kind).get("__dict__")
         if place is not None:
-            is_stored = type(place) is types.GetSetDescriptorType
-            stored = place.__get__(value) if is_stored else None
-            return stored if type(stored) is dict else {}
+            stored: Any = place.__get__(value) if type(place) in _STORED else None
+            return stored if issubclass(type(stored), dict) else {}
     return {}
 
 
 def _list_slots(value: Any) -> Iterator[tuple[str, Any]]:
-    for kind in type(value).__mro__:
-        for name, member in vars(kind).items():
-            if isinstance(member, types.MemberDescriptorType):
+    for kind in _MRO(type(value)):
+        for name, member in _NAMESPACE(kind).items():
+            if type(member) is types.MemberDescriptorType:
                 with suppress(AttributeError):  # nothing was stored there
                     yield name, member.__get__(value)
 
@@ -123,5 +132,5 @@ def _is_internal(name: str) -> bool:
 
 def _find_field_names(value: Any) -> tuple[str, ...]:
     """The names of a named tuple's fields."""
-    fields = type(value).__dict__.get("_fields", ()) if issubclass(type(value), tuple) else ()
+    fields = _NAMESPACE(type(value)).get("_fields", ()) if issubclass(type(value), tuple) else ()
     return fields if isinstance(fields, tuple) and all(isinstance(f, str) for f in fields) else ()
