@@ -189,7 +189,9 @@ test("what is typed right after a completion comes behind it", async () => {
 });
 
 test("a completion that adds nothing leaves the caret to what is typed next", async () => {
-  await shown({ complete: async () => ({ kind: "completions", start: 0, end: 2, matches: ["na"] }) });
+  await shown({
+    complete: async () => ({ kind: "completions", start: 0, end: 2, matches: ["na"] }),
+  });
   await type("na");
   await key("Tab");
   await type("na.b");
