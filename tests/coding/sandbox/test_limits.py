@@ -70,7 +70,8 @@ def test_a_control_group_bounds_a_fork_bomb(root: UserWorkspace) -> None:
 def test_a_fork_bomb_of_an_ordinary_user_is_bounded_by_the_process_limit(
     ordinary: UserWorkspace,
 ) -> None:
-    assert 40 < started(ordinary) <= 64
+    # The tasks of the user that run already are added: each that ends meanwhile leaves room for one.
+    assert 40 < started(ordinary) < 100
 
 
 @pytest.mark.parametrize("name", select_sample(["none", "landlock", "bubblewrap"], "bubblewrap"))
