@@ -137,12 +137,19 @@ class Transactions:
 
     def _is_committed(self, xid: str) -> bool:
         """Whether a transaction was committed whose answer was lost with its connection."""
-        ask = "SELECT pg_xact_status(%s::xid8)"
         while True:
-            status = self._repeat(lambda: self._connect().execute(ask, (xid,)).fetchone())
-            if status != ("in progress",):
-                return status == ("committed",)
+            status = self._repeat(lambda: self._read_status(xid))
+            if status != "in progress":
+                return status == "committed"
             self._closing.wait(_PAUSE_S)
+
+    def _read_status(self, xid: str) -> str | None:
+        ask = "SELECT pg_xact_status(%s::xid8)"
+        try:
+            found = self._connect().execute(ask, (xid,)).fetchone()
+        except psycopg.errors.InvalidParameterValue:
+            return None  # "in the future": the server crashed, and knows nothing of the transaction
+        return None if found is None else str(found[0])
 
     # ---- again --------------------------------------------------------------------------------------
 

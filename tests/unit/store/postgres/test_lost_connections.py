@@ -221,3 +221,13 @@ async def test_a_call_whose_commit_was_cut_off_is_done_once(
         )
         assert [(state.owner, state.epoch) for state in adopted.states] == [("two", 2)]
         assert proxy.cuts == 5
+
+
+async def test_a_transaction_that_a_crash_took_is_done_again(
+    postgres_server: PostgresServer,
+) -> None:
+    """A server that crashed before anything of a transaction was on the disk gives its number anew."""
+    async with opened(postgres_server.create_database()) as store:
+        await store.info()
+        assert not store._transactions._is_committed(str(1 << 40))
+        assert (await create_session(store)).is_new
