@@ -295,6 +295,7 @@ class FunctionTool:
             ArgumentsError: The arguments don't fit the function.
         """
         try:
+            # Planned above; typed_json would keep the class.
             checked = msgspec.convert(arguments, self._arguments)  # noqa: TID251
         except (msgspec.ValidationError, RecursionError) as error:
             raise ArgumentsError(f"The arguments can't be used: {error}.") from None
