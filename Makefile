@@ -11,8 +11,8 @@ LABEXTENSION := $(VENV)/share/jupyter/labextensions/agentstepper_nb
 THIRD_PARTY := .make/third_party/.installed
 KERNELS := .make/kernels/.installed
 LOWEST := .make/lowest/.installed
-# Of these frameworks `make test` has an agent each.
-SAMPLED_FRAMEWORKS := $(patsubst %,.make/frameworks/%/.installed,langgraph openai-agents pydantic-ai node)
+# What `make test` has an agent of.
+SAMPLED_FRAMEWORKS := $(patsubst %,.make/frameworks/%/.installed,langgraph node)
 FRAMEWORKS := $(patsubst tests/frameworks/requirements/%.txt,.make/frameworks/%/.installed,\
     $(wildcard tests/frameworks/requirements/*.txt))
 # Frameworks whose newest versions `make canary` installs.
@@ -28,8 +28,8 @@ TWINE := .make/twine/.installed
 PARALLEL := -n auto --maxprocesses=4 --dist=loadfile --max-worker-restart=1
 # In the order of their collection: files of one long test would else come last, and be waited for.
 PARALLEL_E2E := $(PARALLEL) --no-loadscope-reorder
-# Two more where no browser runs: a worker waits for two fifths of its time.
-PARALLEL_FAST := -n $(shell expr $$(nproc) + 2) --maxprocesses=4 --dist=loadfile --max-worker-restart=1 --no-loadscope-reorder
+# One more where no browser runs: a worker waits for a third of its time. Each more collects all tests once more.
+PARALLEL_FAST := -n $(shell expr $$(nproc) + 1) --maxprocesses=4 --dist=loadfile --max-worker-restart=1 --no-loadscope-reorder
 # Tests start hundreds of processes: each would compile what it imports where nothing is kept.
 export PYTHONDONTWRITEBYTECODE :=
 # What meets our dependencies: the wire, its sockets and a Core of its own. The schemas are made by the newest msgspec.
@@ -40,32 +40,33 @@ LOWEST_TESTS := tests/unit/protocol --ignore tests/unit/protocol/test_schema.py 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup js chromium postgres third-party kernels lowest demo test test-fast test-server test-lowest test-e2e \
-        test-notebooks test-slow slow-fast slow-e2e slow-notebooks fleet test-js test-local-llm coverage soak soak-replay \
+        test-notebooks test-slow slow-fast slow-server slow-e2e slow-notebooks fleet test-js test-local-llm coverage soak soak-replay \
         soak-long soak-kills soak-server soak-e2e soak-gallery frameworks canary screenshots bench lint format generate \
         docs dist FORCE
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(INSTALLED) js chromium postgres $(SAMPLED_FRAMEWORKS) $(AGENTS_KERNEL) ## Make .venv, build the JavaScript, install Chromium and PostgreSQL where they are missing
+setup: $(INSTALLED) js chromium postgres third-party kernels lowest $(SAMPLED_FRAMEWORKS) $(AGENTS_KERNEL) ## Make .venv, build the JavaScript, install Chromium and PostgreSQL where they are missing
 
 demo: $(INSTALLED) js $(AGENTS_KERNEL) ## Open the first tutorial in JupyterLab (DEMO_BROWSER=0: only print the URL)
 	$(BIN)/python scripts/demo.py
 
-# What takes a second or more is marked `slow` where a faster test runs most of the same code, and what takes many is marked
-# `soak`. Parts that wait much, or have one process, are run beside another; three at once have tests that wait for a second.
-# All is made first, since two parts would make the same at once.
-test: $(INSTALLED) js chromium postgres third-party kernels lowest $(SAMPLED_FRAMEWORKS) $(AGENTS_KERNEL)
-test: ## All tests but the slow and the long ones; every part is run and timed, whatever fails
-	@MAKE="$(MAKE)" scripts/run_parts.sh test-fast+test-server,test-lowest test-e2e+test-notebooks,test-js
+# What takes half a second or more is marked `slow` where a faster test runs most of the same code, and what takes many is marked
+# `soak`. Parts of one process are run beside each other; beside the others, both would take as long as one after the other.
+test: setup ## All tests but the slow and the long ones; every part is run and timed, whatever fails
+	@MAKE="$(MAKE)" scripts/run_parts.sh test-fast test-e2e test-server+test-notebooks,test-lowest test-js
 
 SLOW := -m "slow and not soak and not frameworks"
 
-test-slow: $(INSTALLED) js chromium postgres third-party kernels $(SAMPLED_FRAMEWORKS) $(AGENTS_KERNEL) ## The slow tests and the other tutorials, as CI runs them
-	@MAKE="$(MAKE)" scripts/run_parts.sh slow-fast slow-e2e+slow-notebooks
+test-slow: setup ## The slow tests and the other tutorials, as CI runs them
+	@MAKE="$(MAKE)" scripts/run_parts.sh slow-fast slow-e2e+slow-server,slow-notebooks
 
 slow-fast:
 	$(BIN)/python -m pytest $(PARALLEL_FAST) $(SLOW)
+
+slow-server:
+	$(BIN)/python -m pytest $(SLOW) tests/server
 
 slow-e2e:
 	$(BIN)/python -m pytest $(PARALLEL_E2E) $(SLOW) tests/e2e
@@ -139,7 +140,7 @@ soak-replay:
 	$(SOAK_LONG) $(call BUDGET,220) tests/replay
 
 soak-long:
-	$(SOAK_LONG) $(call BUDGET,120) --ignore=tests/fleet --ignore=tests/replay
+	$(SOAK_LONG) $(call BUDGET,120) --ignore=tests/replay
 
 soak-kills:
 	$(BIN)/python -m pytest $(PARALLEL) --timeout=600 --no-loadscope-reorder $(call BUDGET,120) --durations=10 \

@@ -17,7 +17,8 @@ export default defineConfig({
     testTimeout: 60_000,
     maxWorkers: 2, // on two cores vitest would take one
     projects: [
-      { extends: true, test: { name: "alone", include: ALONE } },
+      // A context of its own for each file, in one thread: a new one would load happy-dom again.
+      { extends: true, test: { name: "alone", include: ALONE, pool: "vmThreads" } },
       {
         extends: true,
         // Documents and modules are shared: to make them for each file takes longer than the tests.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final, cast
+from weakref import WeakSet
 
 from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.protocol import State
 
 from ..discover import CoreTokens
 from ..protocol.envelope import MAX_MESSAGE_BYTES
@@ -73,6 +75,7 @@ class CorePorts:
         self._is_token_required = not is_loopback(host)
         self._runtime_check = make_program_check((tokens.control,), CONTROL_TOKEN)
         self._servers: list[Server] = []
+        self._connections: WeakSet[ServerConnection] = WeakSet()
 
     async def open_client_port(self, port: int, hub: Hub, host: RuntimeHost) -> int:
         """Listen for agents, and on separate paths for workers, chats and programs that control.
@@ -122,9 +125,26 @@ class CorePorts:
         await stop_accepting(self._servers)
         for server in self._servers:
             server.close()  # each session has said why by now
+        self._abort_silent()
         for server in self._servers:
             await server.wait_closed()
         self._servers.clear()
+
+    def _make_connection(self, *arguments: Any, **options: Any) -> ServerConnection:
+        """A connection that is known at once: websockets lists those alone that have shaken hands."""
+        connection = ServerConnection(*arguments, **options)
+        self._connections.add(connection)
+        return connection
+
+    def _abort_silent(self) -> None:
+        """Abort connections whose peers have said nothing: a server would wait for them.
+
+        Those that haven't spoken TLS either have no transport yet; the time limit of opening ends them.
+        """
+        for connection in self._connections:
+            is_silent = connection.state is State.CONNECTING and connection.request is None
+            if is_silent and hasattr(connection, "transport"):
+                connection.transport.abort()
 
     async def _serve(
         self,
@@ -142,6 +162,8 @@ class CorePorts:
             port,
             process_request=make_logged_check(gate, self._log),
             select_subprotocol=select_subprotocol,
+            # Only called: the type asks for more.
+            create_connection=cast("type[ServerConnection]", self._make_connection),
             compression=None,
             max_size=MAX_MESSAGE_BYTES,
             backlog=ACCEPTS_PER_TURN,

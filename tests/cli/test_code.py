@@ -59,6 +59,7 @@ CONFIRM: Final = "High risk: type “run_command” and Enter to approve; any ot
 # ---- a conversation ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_conversation_with_every_answer_to_an_approval(
     start: Start, folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +193,7 @@ def test_a_session_is_resumed_and_listed(start: Start, folder: Path, piped: Pipe
     assert "No session's id begins" in error
 
 
+@pytest.mark.slow
 def test_ctrl_c_cancels_an_answer_and_twice_it_ends(start: Start) -> None:
     terminal = start()
     terminal.expect(PROMPT)

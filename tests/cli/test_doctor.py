@@ -136,6 +136,7 @@ def test_the_default_folder_is_repaired_where_none_is_named(
     assert found.returncode == 0
 
 
+@pytest.mark.slow
 def test_who_reads_may_go(tmp_path: Path) -> None:
     read, write = os.pipe()
     os.close(read)

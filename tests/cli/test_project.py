@@ -231,6 +231,7 @@ def test_three_kills_lose_nothing(serve: Serve, data: Path, tmp_path: Path, seed
     survive_kills(serve, data, tmp_path / "tables", seed, kills=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

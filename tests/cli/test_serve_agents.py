@@ -199,6 +199,7 @@ def test_a_worker_that_is_not_taken_says_why(
     worker.wait_for_line("connected to the Core")
 
 
+@pytest.mark.slow
 def test_without_a_core_a_worker_says_so(by_hand: Callable[..., WorkerCommand]) -> None:
     worker = by_hand()
     assert "Start `agentstepper serve`, or JupyterLab" in worker.wait_for_line(

@@ -87,6 +87,7 @@ def test_fewer_than_before(repo: str, tmp_path: Path) -> None:
     assert len(commands) == EXPECTED < BEFORE, commands
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repo", select_sample(["calc", "leap", "names", "pages"], "calc", "names"))
 def test_looking_around_asks_nothing(repo: str, tmp_path: Path) -> None:
     copy = prepared(repo, tmp_path)

@@ -63,6 +63,7 @@ def config(folder: Path, **given: Any) -> dict[str, Any]:
     } | given
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("found")
 async def test_it_mends_a_repository_with_an_approval_of_a_person(
     tmp_path: Path, view: AsyncLiveView

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from agentstepper_nb.coding.tools import make_default_tools
 from tests.coding.tool_workspace import ToolWorkspace
 
+pytestmark = pytest.mark.slow
+
 NAMES: Final = [tool.name for tool in make_default_tools()]
 
 #: Any JSON.

@@ -107,6 +107,7 @@ def tool_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToolWorks
     return ToolWorkspace(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_hostile_paths(tool_workspace: ToolWorkspace, call: str) -> None:
     asyncio.run(try_all(tool_workspace, call, 300))

@@ -12,6 +12,7 @@ from .person import CONTINUED, STEPPED
 from .session import CrashTest
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_core_killed_twice_loses_nothing(tmp_path: Path) -> None:
     """Once from outside while its agents begin, and once by itself after a commit."""

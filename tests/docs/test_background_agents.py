@@ -122,11 +122,13 @@ def test_a_moniker_is_twenty_lines() -> None:
     assert len(block.lines) <= 20
 
 
+@pytest.mark.slow
 def test_a_moniker_that_reads(page: ServedPage) -> None:
     (page.home / "listen.py").write_text(LISTEN)
     assert page.run("python listen.py") == ["done", "otters", "foxes, that is all"]
 
 
+@pytest.mark.slow
 def test_the_meeting(page: ServedPage) -> None:
     assert page.run("python meeting.py") == ["agent system user"]
 
@@ -137,6 +139,7 @@ def test_the_schedule(page: ServedPage) -> None:
     assert page.run("python schedule.py") == ["03:00", "stopped"]
 
 
+@pytest.mark.slow
 def test_the_watcher(page: ServedPage) -> None:
     lines = page.run("python watcher.py")
     numbers, events = zip(*(line.split()[:2] for line in lines), strict=True)

@@ -15,6 +15,7 @@ PAGE = GUIDE / "replay.md"
 pytestmark = pytest.mark.usefixtures("core")
 
 
+@pytest.mark.slow
 def test_a_function_starts_again(home: Path, programs: ForkedPrograms) -> None:
     write_files(PAGE, home)
     done = programs.run("python clerk.py", stranger(home), home)

@@ -192,6 +192,7 @@ def of_its_kernels(jupyter: Jupyter) -> Environment:
 # ---- in three terminals ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_in_three_terminals(home: Path, serve: ServeCommand) -> None:
     for command in ("agentstepper serve", "python agent.py", "agentstepper step"):
         assert any(block.text.strip() == command for block in blocks(ATTACH)), command

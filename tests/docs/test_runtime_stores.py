@@ -45,6 +45,7 @@ def printed_suite() -> type:
     return found
 
 
+@pytest.mark.slow
 class TestPrinted(printed_suite()):  # type: ignore[misc]
     random_schedules = 1
 

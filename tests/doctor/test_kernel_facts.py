@@ -46,12 +46,14 @@ def test_with_the_servers_core(kernel: Kernel) -> None:
     assert "✓ Event loops don't nest in this kernel" in said
 
 
+@pytest.mark.slow
 def test_with_none(kernel: Kernel) -> None:
     said = kernel.run(f"import os; os.environ.pop('AGENTSTEPPER_URL', None)\n{REPORT}").text
     assert "! No Core runs" in said
     assert "! This kernel's Jupyter server has no Core: %%step starts one in the kernel" in said
 
 
+@pytest.mark.slow
 def test_with_a_core_in_the_kernel_and_loops_that_nest(kernel: Kernel) -> None:
     start = (
         "from agentstepper_nb.widgets import kernel_core; core = kernel_core.start_kernel_core()"

@@ -46,6 +46,7 @@ def begin(new_lab: NewLab) -> tuple[Lab, DebuggerView]:
     return lab, view
 
 
+@pytest.mark.slow
 def test_a_person_answers_in_the_calls_place_and_makes_an_edit_a_rule(new_lab: NewLab) -> None:
     lab, view = begin(new_lab)
     root = view.root

@@ -49,6 +49,7 @@ def breakpoint_row(view: DebuggerView, words: str) -> Locator:
     return view.root.locator(".as-BreakpointRow").filter(has_text=words)
 
 
+@pytest.mark.slow
 def test_a_breakpoint_from_a_dry_run_halts_the_next_run(new_lab: NewLab) -> None:
     lab = opened(new_lab, runs=2)
     view = begin(lab, 1)

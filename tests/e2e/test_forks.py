@@ -89,6 +89,7 @@ def test_a_finished_run_is_forked_at_a_row(
     assert (tmp_path / "counted").read_text() == "a b other "
 
 
+@pytest.mark.slow
 def test_a_cell_is_forked_in_its_notebook(own_lab: NewLab, jupyter: Jupyter) -> None:
     cells = [
         "%load_ext agentstepper_nb\nCALLS = []\ndef look_up(word: str) -> str:\n"

@@ -67,6 +67,7 @@ def test_a_view_is_kept_when_its_output_is_updated_and_ends_with_it(new_tab: New
     assert lab.errors == []
 
 
+@pytest.mark.slow
 def test_a_cell_that_is_scrolled_away_and_back_keeps_its_view(new_lab: NewLab) -> None:
     lab, sockets = shown(new_lab, [SHOW, *["'a cell'"] * 80])
     lab.page.evaluate(

@@ -7,6 +7,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from .axe import expect_clean
@@ -62,6 +63,7 @@ def export(page: Page, view: DebuggerView, program: str, folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_runs_are_found_named_tagged_exported_deleted_and_imported(
     context: BrowserContext, jupyter: Jupyter, tmp_path: Path
 ) -> None:

@@ -24,7 +24,7 @@ from tests.sdk.scripted_core import TIMEOUT_S
 #: How the page starts its agent.
 RUN, CELLS = "agentstepper run", "%%step"
 #: The page that `make test` has, and how it starts its agent.
-SAMPLED_PAGE = ("pydantic-ai", CELLS)
+SAMPLED_PAGE = ("langgraph", CELLS)
 #: The tool of a page where it isn't `add`, an edit of its call, and what halts after the answer.
 BASH: Final = ("bash", replace("b=3", "b=10"), ["bash"])
 CODE: Final = ["final_answer", "final_answer's result"]

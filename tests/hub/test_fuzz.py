@@ -161,6 +161,7 @@ def test_agents_of_version_2(socket_harness: SocketHarness) -> None:
     flooded_by_an_agent(socket_harness, MESSAGES)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quiet")
 @VERSIONS
 def test_uis(socket_harness: SocketHarness, version: int) -> None:

@@ -63,6 +63,7 @@ def test_too_large_a_message_closes_and_says_the_limit(
     scene.check_isolation()
 
 
+@pytest.mark.slow
 def test_pieces_count_together(socket_harness: SocketHarness) -> None:
     ui = socket_harness.ui(2)
     half = " " * (MAX_MESSAGE_BYTES // 2 + 1)

@@ -358,6 +358,7 @@ SCENES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 def test_sentences(scene: Callable[[Open], Any], opened: Open) -> None:
     asyncio.run(scene(opened))

@@ -12,7 +12,7 @@ from tests.kernels.front import Frontend
 from tests.kernels.test_view import BLOCKS
 
 #: What is exported lies in a Core, whichever ipykernel it is in.
-pytestmark = BLOCKS
+pytestmark = [BLOCKS, pytest.mark.slow]
 
 
 @pytest.fixture
@@ -25,7 +25,6 @@ def front(front: Frontend) -> Frontend:
     return front
 
 
-@pytest.mark.slow
 def test_the_newest_and_a_named_one(front: Frontend, tmp_path: Path) -> None:
     newest, named = tmp_path / "newest.run", tmp_path / "with space.run"
     told = front.run(f"%agentstepper --export {newest}").text

@@ -16,7 +16,7 @@ from tests.kernels.test_view import BLOCKS
 from tests.widgets.person import KernelTestView
 
 #: A kernel whose main thread may be blocked: one without subshells asks as well, in test_view.py.
-pytestmark = BLOCKS
+pytestmark = [BLOCKS, pytest.mark.slow]
 
 ASK = """
 with dbg.llm({"q": 1}) as query:
@@ -70,7 +70,6 @@ def test_stop(front: Frontend) -> None:
     assert "Stopped by you at line 3 of this cell." in ran.text
 
 
-@pytest.mark.slow
 def test_an_interrupt_while_it_asks(front: Frontend) -> None:
     cell = front.start(f"%%step --input\n{ASK}")
     front.read_until(lambda: bool(front.asked))

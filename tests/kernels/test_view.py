@@ -19,6 +19,8 @@ from tests.kernels.front import CommConnection, Frontend, plain
 from tests.widgets.kernel import CellResult
 from tests.widgets.person import KernelTestView, connect_view
 
+pytestmark = pytest.mark.slow
+
 ASK = """
 with dbg.llm({"q": 1}) as query:
     query.response = query.prompt
@@ -37,7 +39,6 @@ def shown(ran: CellResult) -> list[dict[str, Any]]:
     return [c["data"] for kind, c in ran.outputs if kind == "display_data"]
 
 
-@pytest.mark.slow
 def test_the_kernel_is_the_one_that_is_meant(front: Frontend, series: str) -> None:
     version = front.run("import ipykernel; ipykernel.__version__").value
     assert version is not None
@@ -91,7 +92,6 @@ def test_a_view_that_was_heard_keeps_the_cell_waiting(front: Frontend, subshell:
     assert front.wait_for_end(cell).text == ""
 
 
-@pytest.mark.slow
 @BLOCKS
 def test_interrupt_while_the_cell_waits(front: Frontend, subshell: str) -> None:
     cell = front.start(f"%%step\n{ASK}")
@@ -105,7 +105,6 @@ def test_interrupt_while_the_cell_waits(front: Frontend, subshell: str) -> None:
 # ---- it goes on in the background -------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @DEAF
 def test_a_kernel_without_subshells_is_left_free(front: Frontend) -> None:
     """It could not hear the view, so the cell returns at its first halt, and says so."""
@@ -394,7 +393,6 @@ def test_a_cell_in_the_background_with_the_servers_core(front: Frontend) -> None
         front.run("server.stop(); del os.environ['AGENTSTEPPER_URL']")
 
 
-@pytest.mark.slow
 def test_doctor(front: Frontend, series: str) -> None:
     ran = front.run("%agentstepper doctor")
     assert ran.status == "ok"

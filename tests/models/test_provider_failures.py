@@ -79,6 +79,7 @@ def test_silence_before_the_answer(api: str) -> None:
     assert problem["kind"] == "timeout"
 
 
+@pytest.mark.slow
 @every_api
 def test_silence_in_the_midst_of_an_answer(api: str) -> None:
     async def ask() -> list[AgentEvent]:

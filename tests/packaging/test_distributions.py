@@ -66,7 +66,7 @@ print(call.result, version("msgspec"))
 """
 
 # They download and install: more than the other tests may take.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 
 @dataclass
@@ -140,7 +140,6 @@ def files_of_the_labextension() -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.slow
 def test_the_sdist_holds_what_a_wheel_is_made_of(sdist) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.removeprefix(f"{NAME}/") for name in archive.getnames()}
@@ -152,7 +151,6 @@ def test_the_sdist_holds_what_a_wheel_is_made_of(sdist) -> None:
     assert not [name for name in names if "node_modules" in name or "__pycache__" in name]
 
 
-@pytest.mark.slow
 def test_the_wheel_holds_the_package_whole_and_nothing_else(wheel) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {name for name in names if name.startswith("agentstepper_nb/")} == files_of_the_package()

@@ -113,6 +113,7 @@ def test_each_execution_of_a_command_has_the_files_of_its_row(scene: Scene, tmp_
     assert (project / "notes").read_text().split() == ["0", "1", "2"]
 
 
+@pytest.mark.slow
 def test_who_declines_starts_nothing(scene: Scene, good: StoredRun) -> None:
     newest = scene.newest.id
     code, out, _ = bisect(scene.folder, good.id, "--check", "true", said="no\n")

@@ -116,6 +116,7 @@ def list_names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("[!.]*"))
 
 
+@pytest.mark.slow
 def test_a_command_is_forked_with_its_files(scene: Scene, project: Path) -> None:
     recorded = record_writer(scene, project)
     folder, cwd, files = fork_writer(scene, recorded)

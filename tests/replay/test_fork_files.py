@@ -160,6 +160,7 @@ def test_a_working_folder_that_the_snapshot_lacks_is_the_workspace(
 # ---- what doesn't travel ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_large_file_is_copied_while_it_is_the_same(folder: Path, data: Path) -> None:
     size = DEFAULT_FILE_LIMITS.max_stored_bytes + 1
     for name in ("same.bin", "changed.bin", "shorter.bin", "gone.bin"):

@@ -29,6 +29,8 @@ from tests.replay.test_agent_runs import newest
 from tests.replay.workspace_trees import digest
 from tests.sdk.workspace.helpers import fingerprint, make_repository
 
+pytestmark = pytest.mark.slow
+
 
 class Writer:
     """An agent whose four steps each write a file; it records the files that each of them found."""
@@ -102,7 +104,6 @@ def find_row(run: StoredRun, step: int, side: str) -> int:
     return int(rows.iloc[step - 1])
 
 
-@pytest.mark.slow
 def test_a_fork_sees_the_files_of_the_steps_before(recorded: StoredRun, project: Path) -> None:
     before = fingerprint(project)
     agent = Writer()
@@ -246,7 +247,6 @@ class OtherWriter(Writer):
         return super().write(step).replace("wrote", "overwrote")
 
 
-@pytest.mark.slow
 def test_what_decides_is_searched_for_in_folders_of_their_own(
     recorded: StoredRun, project: Path
 ) -> None:

@@ -234,6 +234,7 @@ def test_it_passes_without_a_network_and_a_core_until_the_agent_changes(
     assert "assert 'THERE ARE THREE.' == 'There are three.'" in done.stdout
 
 
+@pytest.mark.slow
 def test_no_secret_and_no_key_is_written(exported: Path, recorded: StoredRun) -> None:
     key = recorded.hash_key()
     assert key is not None
@@ -267,6 +268,7 @@ def test_it_is_recorded_anew(
     assert len(model.exchanges) == 2
 
 
+@pytest.mark.slow
 def test_recording_anew_says_that_it_needs_a_core(
     exported: Path, environment: dict[str, str]
 ) -> None:
@@ -313,6 +315,7 @@ def test_what_differs_each_time_is_left_out_or_frozen_where_the_export_is_told(
 # ---- the plugin -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_plugin_imports_the_lazy_package_alone(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:

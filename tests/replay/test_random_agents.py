@@ -165,6 +165,7 @@ SEEDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", SEEDS)
 def test_strict_replays_equal_their_records(live: AgentStepperCore, seeds: range) -> None:
     for seed in seeds:

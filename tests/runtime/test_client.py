@@ -375,6 +375,7 @@ def test_in_a_notebook_where_a_loop_runs(core: AgentStepperCore) -> None:
     assert threads() == []
 
 
+@pytest.mark.slow
 def test_it_ends_with_close_and_with_the_last_reference(core: AgentStepperCore) -> None:
     connect: Callable[[], Agents] = lambda: Agents.connect(core.url(core.client_port))  # noqa: E731
     agents = connect()
@@ -416,6 +417,7 @@ assert agents.states() == []
 """
 
 
+@pytest.mark.slow
 def test_a_fork_leaves_it_behind_and_a_process_ends_without_close(core: AgentStepperCore) -> None:
     command = [sys.executable, "-W", "ignore", "-c", FORKED, core.url(core.client_port)]
     file = announce_core(core)

@@ -273,6 +273,7 @@ async def test_the_session_that_is_idle_longest_gives_up_its_process() -> None:
         assert third.session_id == second.session_id == "s"
 
 
+@pytest.mark.slow
 async def test_a_session_that_never_waits_lets_others_have_their_turn() -> None:
     pool = a_pool(1)
     pool.slots._turn_s = 0.0

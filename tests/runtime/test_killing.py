@@ -68,6 +68,7 @@ async def go_on(client: RuntimeClient) -> None:
     await judge(client)
 
 
+@pytest.mark.slow
 def test_a_core_and_its_worker_are_killed(tmp_path: Path) -> None:
     """Of a worker alone, test_moniker_messages tells."""
 

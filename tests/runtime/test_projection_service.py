@@ -25,6 +25,8 @@ from agentstepper_nb.store.lance.projection import Projection
 from tests.helpers.lance_tables import connect
 from tests.hub.runtime_hosts import LOG, RuntimeHostHarness, open_runtime_host
 
+pytestmark = pytest.mark.slow
+
 
 @asynccontextmanager
 async def projecting(
@@ -85,7 +87,6 @@ async def test_until_it_is_open_nothing_is_searched(tmp_path: Path) -> None:
             assert await search(core, "fox") == ["A red fox"]
 
 
-@pytest.mark.slow
 async def test_what_fits_into_no_message_together_comes_in_parts(tmp_path: Path) -> None:
     async with open_runtime_host() as core:
         await post(core, *(f"{number} {'x' * 999_000}" for number in range(70)))  # 64 MiB at most

@@ -119,6 +119,7 @@ def wait_until_halted(
     return state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.soak)])
 def test_step_that_a_person_halted_is_not_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: int

@@ -248,6 +248,7 @@ async def test_what_ends_with_the_fork_server_is_not_the_steps_doing(tmp_path: P
         assert (await (await opened(pool, "count")).step(frame())).state == {"count": 1}
 
 
+@pytest.mark.slow
 async def test_a_start_that_nobody_waits_for_leaves_nothing_behind() -> None:
     async with a_pool() as pool:
         executor = await opened(pool, "count")  # the fork server runs

@@ -45,6 +45,7 @@ for run in runs:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors in /proc")
 @pytest.mark.parametrize(
     ("runs", "files"),

@@ -13,6 +13,7 @@ from agentstepper_nb import AgentStepper, AgentStepperCore
 LONG = "x" * 600_000  # goes in parts
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors in /proc")
 def test_threads_and_descriptors_do_not_grow_with_runs() -> None:
     def used() -> tuple[int, int]:

@@ -135,6 +135,7 @@ def test_an_output_that_fails_does_not_hold_the_child(
     assert "can't be written" in caplog.text
 
 
+@pytest.mark.slow
 def test_what_it_started_does_not_hold_the_wait(dbg: AgentStepper) -> None:
     """The grandchild has the child's output open, and goes on."""
     with redirect_stdout(CollectedOutput()) as heard:

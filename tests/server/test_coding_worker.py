@@ -190,6 +190,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_an_answer(live: LiveServer) ->
     asyncio.run(test())
 
 
+@pytest.mark.slow
 def test_twenty_sessions_at_once(live: LiveServer) -> None:
     async def conversation() -> str:
         id = await live.create()
@@ -209,6 +210,7 @@ def test_twenty_sessions_at_once(live: LiveServer) -> None:
     asyncio.run(test())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.soak)]
 )

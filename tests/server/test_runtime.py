@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb.protocol.runtime import AgentState, SessionStatus
@@ -299,6 +300,7 @@ async def test_json_comes_as_values_and_text_as_text(
 # ---- search ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_steps_are_searched_where_a_projection_runs(
     agents: RuntimeApi,
     manual_sessions: ManualSessions,

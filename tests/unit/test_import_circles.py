@@ -39,6 +39,7 @@ def reached(graph: Mapping[str, Iterable[str]], start: str) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_no_files_import_each_other_in_a_circle() -> None:
     files = {dotted(path): path for path in MODULES}
     graph = {module: imported_files(path, files) for module, path in files.items()}

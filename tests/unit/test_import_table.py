@@ -326,6 +326,7 @@ def dotted(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", TABLE)
 def test_every_import_is_in_the_table(package: str) -> None:
     modules = [path for path in MODULES if dotted(path).partition(".")[0] == package]

@@ -48,6 +48,7 @@ print(sorted(set(codes)))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", ["convert", "decode"])
 def test_threads_may_use_a_type_first_at_once(use: str) -> None:
     program = _FIRST_USES.replace("USE", use)
@@ -77,6 +78,7 @@ def find_lazy_uses(tree: ast.AST, inside: str = "") -> Iterator[int]:
         yield from find_lazy_uses(node, node.name if is_function else inside)
 
 
+@pytest.mark.slow
 def test_no_function_uses_a_type_first_by_msgspec_itself() -> None:
     found = [
         f"{path.relative_to(PACKAGE)}:{line}"

@@ -22,6 +22,7 @@ def test_what_needs_an_agent_where_this_kernel_has_run_none(kernel: Kernel) -> N
     assert "has run no agent" in str(kernel.run("%agentstepper check true").outputs)
 
 
+@pytest.mark.slow
 def test_newest_of_all_where_this_kernel_has_none(kernel: Kernel) -> None:
     assert shown_run(kernel.run("%agentstepper")) == ""
 
@@ -29,6 +30,7 @@ def test_newest_of_all_where_this_kernel_has_none(kernel: Kernel) -> None:
 # ---- breakpoints and prices --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_breakpoints_from_a_cell(kernel: Kernel) -> None:
     assert kernel.run("%agentstepper breakpoints").value == "No breakpoints are set."
     said = kernel.run('%agentstepper break before tool open where "a" in args.path hit 2')

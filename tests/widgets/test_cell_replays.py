@@ -14,6 +14,8 @@ from agentstepper_nb.protocol.start_methods import CellStart, ForkOrigin
 from tests.widgets.kernel import Kernel
 from tests.widgets.person import KernelTestView
 
+pytestmark = pytest.mark.slow
+
 #: Calls a tool of the kernel twice.
 CELL = """print("READY")
 look = dbg.traced_tool(look_up)
@@ -141,7 +143,6 @@ print(call("one"), call("two"), sorted(os.listdir()), agentstepper_nb.workspace 
     assert kernel.run("os.getcwd()").value == repr(str(project))
 
 
-@pytest.mark.slow
 def test_other_names_make_another_run(
     kernel: Kernel, person: KernelTestView, recorded: StoredRun
 ) -> None:

@@ -86,6 +86,7 @@ def test_links_do_not_mix(widget: LinkedWidget) -> None:
     assert widget.received()["link"] == "a"
 
 
+@pytest.mark.slow
 def test_what_is_said_together_is_sent_together(core: KernelCore) -> None:
     widget = LinkedWidget(core, LinkBatches(delay_s=2.0))
     widget.send_message("a", "open")

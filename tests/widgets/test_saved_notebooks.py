@@ -26,6 +26,8 @@ from tests.widgets.kernel import CellResult, Kernel
 from tests.widgets.pages import Page
 from tests.widgets.person import KernelTestView, connect_view
 
+pytestmark = pytest.mark.slow
+
 VIEW = "application/vnd.agentstepper.view+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -62,7 +64,6 @@ def place(kernel: Kernel) -> None:
 # ---- under %%step ----------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_the_timeline_takes_the_sentences_place(kernel: Kernel, person: KernelTestView) -> None:
     ran = kernel.run(AGENT, lambda: let_go(person))
     assert ran.status == "ok", ran

@@ -379,18 +379,19 @@ def test_interrupt_at_a_breakpoint(kernel: Kernel, person: KernelTestView, optio
 
 BLOCKED = {
     "busy": "while True: pass",
-    "top-level await": "await asyncio.Event().wait()",
-    "asyncio.run": "asyncio.run(asyncio.Event().wait())",
+    "top-level await": "import asyncio\nawait asyncio.Event().wait()",
+    "asyncio.run": "import asyncio\nasyncio.run(asyncio.Event().wait())",
     "anyio.run": "import anyio\nanyio.run(anyio.sleep_forever)",
     "queue": "import queue\nqueue.Queue().get()",
     "future": "import concurrent.futures as c\nc.Future().result()",
-    "event": "threading.Event().wait()",
+    "event": "import threading\nthreading.Event().wait()",
     "child": "import subprocess, sys\n"
     "subprocess.run([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)\n"
     "subprocess.run(['sleep', '60'])",
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", BLOCKED)
 def test_interrupt(kernel: Kernel, person: KernelTestView, how: str) -> None:
     ran = kernel.run(f"%%step\nprint('READY')\n{BLOCKED[how]}", kernel.interrupt)

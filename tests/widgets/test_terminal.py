@@ -54,12 +54,14 @@ def test_it_asks(terminal: pexpect.spawn) -> None:
     terminal.expect(r"Out\[\d+\]: 'edited'")
 
 
+@pytest.mark.slow
 def test_what_needs_the_main_thread(terminal: pexpect.spawn) -> None:
     cell(terminal, "--main", "print('ran', 'all the same')")
     terminal.expect("This front end has no view.*Leave out --main")
     assert "ran all the same" not in terminal.before
 
 
+@pytest.mark.slow
 def test_in_the_background(terminal: pexpect.spawn) -> None:
     cell(
         terminal,

@@ -228,6 +228,7 @@ async def test_a_greeting_that_is_none_is_refused(text: str, code: str) -> None:
     session.on_closed()
 
 
+@pytest.mark.slow
 async def test_a_worker_that_was_ending_as_it_was_asked_for_is_started_again() -> None:
     """Its connection is gone before its process is known to be."""
 

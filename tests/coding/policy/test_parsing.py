@@ -394,6 +394,7 @@ _WITH_PATHS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_confined", [True, False])
 @pytest.mark.parametrize("path", _ODD_PATHS, ids=range(len(_ODD_PATHS)))
 def test_odd_paths_are_judged(workspace: LocalWorkspace, path: str, is_confined: bool) -> None:

@@ -93,6 +93,7 @@ def test_builds_and_tests_ask_until_they_are_granted(filled: LocalWorkspace) -> 
     assert granted == []
 
 
+@pytest.mark.slow
 def test_the_rest_asks_whatever_is_granted(filled: LocalWorkspace) -> None:
     passed = [it for it in ASKS if decided(filled, it, True) is PolicyDecision.ALLOWED]
     assert passed == []

@@ -76,6 +76,7 @@ def test_where_user_namespaces_are_refused_another_is_chosen_and_the_reason_said
     assert "namespace" in why
 
 
+@pytest.mark.slow
 def test_what_a_person_names_is_never_replaced_by_a_weaker_one(
     without_user_namespaces: dict[str, list[str]],
 ) -> None:

@@ -74,6 +74,7 @@ def test_a_fork_bomb_of_an_ordinary_user_is_bounded_by_the_process_limit(
     assert 40 < started(ordinary) < 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", select_sample(["none", "landlock", "bubblewrap"], "bubblewrap"))
 def test_a_control_group_bounds_memory_and_it_is_said(root: UserWorkspace, name: str) -> None:
     result = root.run(make_sandbox(name, TINY), "sh", "-c", f"{HOG}; echo after")

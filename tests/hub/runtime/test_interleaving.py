@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -204,6 +205,7 @@ async def compare(harness: RuntimeHarness, view: TopicWatcher) -> None:
 small = st.integers(0, 6)
 
 
+@pytest.mark.slow
 @given(
     deeds=st.lists(st.sampled_from(DEEDS), max_size=25),
     dawdling=st.lists(small, max_size=80),

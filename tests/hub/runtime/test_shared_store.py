@@ -86,6 +86,7 @@ async def test_a_session_of_one_core_is_watched_on_the_other(
             await until(notices, lambda told: told.actions == (queued,))
 
 
+@pytest.mark.slow
 async def test_a_conversation_of_one_core_is_watched_on_the_other(
     postgres_server: PostgresServer,
 ) -> None:
@@ -103,6 +104,7 @@ async def test_a_conversation_of_one_core_is_watched_on_the_other(
             await until(notices, lambda told: told.messages == (posted,))
 
 
+@pytest.mark.slow
 async def test_each_core_tells_its_own_changes_once(postgres_server: PostgresServer) -> None:
     async with two_cores(postgres_server) as (one, two):
         await one.create("s")

@@ -106,6 +106,7 @@ def test_the_changes_lead_to_what_is_there(folder: Path, watch: Open, seed: int)
         assert follower.files == present(folder)
 
 
+@pytest.mark.slow
 def test_commits_while_the_agent_works(folder: Path, watch: Open) -> None:
     agent, follower = RandomWorkspaceAgent(folder, 7), CommitFollower()
     workspace: Workspace = watch()

@@ -58,6 +58,7 @@ def add_submodule(tool_workspace: ToolWorkspace, program: Path, settings: dict[s
     git(tool_workspace.root, "config", "diff.submodule", "diff")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["diff.external", "diff.evil.command", "diff.evil.textconv"])
 def test_a_submodules_diff_program_is_not_run(
     tool_workspace: ToolWorkspace, program: Path, mark: Path, name: str

@@ -72,6 +72,7 @@ def test_a_pipe_behind_a_link_and_one_for_the_whole_repository(
     assert files_of(data, watch().head).keys() == {"readme"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [".gitignore", "below/.gitignore"])
 def test_a_pipe_with_the_name_of_an_ignore_file_is_named(
     folder: Path, watch: Open, name: str

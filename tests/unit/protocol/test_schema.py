@@ -59,6 +59,7 @@ def fit(body: Any, ref: str, document: dict[str, Any]) -> None:
     validator(document)({"$ref": ref, "$defs": document["$defs"]}).validate(body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "side", "golden"),
     [

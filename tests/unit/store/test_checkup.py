@@ -144,6 +144,7 @@ def test_it_looks_beside_a_core_and_says_who_that_is(folder: Path) -> None:
             repair_folder(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "damage"),
     [

@@ -23,6 +23,8 @@ from tests.helpers.damaged_folders import (
 )
 from tests.helpers.sampling import select_sample
 
+pytestmark = pytest.mark.slow
+
 FILES = ("store.sqlite", "store.sqlite-wal", "marks", *OTHERS)
 SAMPLE = 1
 
@@ -124,7 +126,6 @@ def test_a_header_that_is_hurt(
         assert back == (built.histories if readable else {})
 
 
-@pytest.mark.slow
 def test_a_store_that_was_not_harmed_is_as_it_was(
     stores: dict[str, CoreFolderFiles], tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ def standing(history: RunHistory, first: int, last: int) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_page_is_a_piece_of_the_run(store: Store, seed: int) -> None:
     with on_a_loop(store, make_random_records(seed, steps=40)) as loop:

@@ -49,6 +49,8 @@ from agentstepper_nb.store.runtime.conformance.base_suite import (
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore, open_runtime_store
 from tests.goldens.test_store import GOLDENS
 
+pytestmark = pytest.mark.slow
+
 ARCHIVE = GOLDENS / "lance_store.zip"
 NAMES = ("closed", "killed")
 

@@ -36,6 +36,8 @@ from agentstepper_nb.store.runtime.sqlite.queries import CHANGED_TABLES
 from tests.helpers.lance_tables import connect
 from tests.helpers.sampling import select_sample
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store() -> Iterator[RuntimeStore]:
@@ -104,7 +106,6 @@ async def assert_same(store: RuntimeStore, folder: Path) -> None:
         assert table_rows(folder, table.name) == {getattr(row, key): row for row in rows}
 
 
-@pytest.mark.slow
 async def test_the_tables_have_all_rows(store: RuntimeStore, folder: Path) -> None:
     await fill(store)
     async with opened(folder) as projection:
@@ -182,7 +183,6 @@ async def test_a_batch_whose_number_was_not_noted_is_written_again(
     await assert_same(store, folder)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "steps", select_sample((16, 60), 16)
 )  # more than fifty compact by themselves

@@ -75,6 +75,7 @@ def made() -> Iterator[dict[str, psycopg.Connection]]:
         connection.close()
 
 
+@pytest.mark.slow
 class TestPostgres(RuntimeStoreConformance):
     random_schedules = 2
 

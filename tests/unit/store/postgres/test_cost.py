@@ -13,6 +13,8 @@ from agentstepper_nb.store.runtime.postgres.database import Database
 from agentstepper_nb.store.runtime.postgres.statements import Statements
 from tests.helpers.postgres_server import PostgresServer
 
+pytestmark = pytest.mark.slow
+
 #: Sessions of a route of their own that wait, each with an action and a step.
 PLANT = """
 INSERT INTO routes (moniker, version, requires) VALUES ('other', '', '[]');

@@ -86,6 +86,7 @@ def test_deleting_gives_room_back(tmp_path: Path) -> None:
         assert kept.path.stat().st_size == empty
 
 
+@pytest.mark.slow
 def test_what_is_asked_again_and_again_is_kept_once(tmp_path: Path) -> None:
     store = open_store(tmp_path, Durability.RELAXED)
     new = asyncio.run(append_growing_run(store, 60))

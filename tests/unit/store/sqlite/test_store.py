@@ -184,6 +184,7 @@ async def test_a_callback_that_fails_does_not_stop_the_others(store: SqliteStore
     assert [type(context["exception"]) for context in failed] == [ValueError]
 
 
+@pytest.mark.slow
 def test_a_kill_loses_nothing_that_was_told(tmp_path: Path) -> None:
     found = subprocess.run(
         [sys.executable, "-m", "tests.helpers.killed_store", str(tmp_path), "10", "1"],
