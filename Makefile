@@ -40,8 +40,8 @@ LOWEST_TESTS := tests/unit/protocol --ignore tests/unit/protocol/test_schema.py 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup js chromium postgres third-party kernels lowest demo test test-fast test-server test-lowest test-e2e \
-        test-notebooks test-slow slow-fast slow-server slow-e2e slow-notebooks fleet test-js test-local-llm coverage soak soak-replay \
-        soak-long soak-kills soak-server soak-e2e soak-gallery frameworks canary screenshots bench lint format generate \
+        test-notebooks test-slow slow-fast slow-server slow-e2e slow-notebooks fleet test-js test-local-llm coverage \
+        soak soak-replay soak-long soak-kills soak-server soak-e2e soak-gallery frameworks canary screenshots bench lint format generate \
         docs dist FORCE
 
 help: ## List these targets
@@ -54,13 +54,14 @@ demo: $(INSTALLED) js $(AGENTS_KERNEL) ## Open the first tutorial in JupyterLab 
 
 # What takes half a second or more is marked `slow` where a faster test runs most of the same code, and what takes many is marked
 # `soak`. Parts of one process are run beside each other; beside the others, both would take as long as one after the other.
+# All is made first, since two parts would make the same at once.
 test: setup ## All tests but the slow and the long ones; every part is run and timed, whatever fails
 	@MAKE="$(MAKE)" scripts/run_parts.sh test-fast test-e2e test-server+test-notebooks,test-lowest test-js
 
 SLOW := -m "slow and not soak and not frameworks"
 
 test-slow: setup ## The slow tests and the other tutorials, as CI runs them
-	@MAKE="$(MAKE)" scripts/run_parts.sh slow-fast slow-e2e+slow-server,slow-notebooks
+	@MAKE="$(MAKE)" scripts/run_parts.sh slow-fast slow-e2e slow-server+slow-notebooks
 
 slow-fast:
 	$(BIN)/python -m pytest $(PARALLEL_FAST) $(SLOW)

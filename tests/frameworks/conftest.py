@@ -11,7 +11,7 @@ import pytest
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.models.scripted import ScriptedServer
 from tests.frameworks.agent_process import SCRIPT, AgentProcess
-from tests.frameworks.sampled_rows import MODES, SAMPLED_ROWS
+from tests.frameworks.sampled_rows import MODES, SAMPLED_FRAMEWORK, SAMPLED_MODE
 from tests.frameworks.stepped_agent import SteppedAgent
 from tests.frameworks.unsupported_rows import UNSUPPORTED_ROWS
 from tests.helpers.core_announcement import announce_core
@@ -23,15 +23,18 @@ for _module in ("agent_scopes", "replays"):
     pytest.register_assert_rewrite(f"tests.frameworks.{_module}")
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
+def pytest_itemcollected(item: Any) -> None:
     """Leave the rows of which `make test` has no sample to `make frameworks`."""
     call: Any = getattr(item, "callspec", None)
-    function = getattr(item, "function", None)
-    sampled = SAMPLED_ROWS.get(getattr(function, "__module__", "").rpartition(".")[2])
-    if call is None or sampled is None:
+    if call is None or "process" not in call.params:
         return
-    framework, mode = call.params["process"], call.params.get("mode")
-    if framework not in sampled or (mode in MODES and mode != sampled[framework]):
+    mode = call.params.get("mode")
+    is_sampled = (
+        item.function.__module__ == "tests.frameworks.test_matrix"
+        and call.params["process"] == SAMPLED_FRAMEWORK
+        and (mode == SAMPLED_MODE or mode not in MODES)
+    )
+    if not is_sampled:
         item.add_marker(pytest.mark.frameworks)
 
 
