@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from .test_import_table import ANYTHING, SOURCES, TABLE
+from .import_table import ANYTHING, TABLE
+from .test_import_table import SOURCES
 
 PACKAGES = sorted(path.parent for path in SOURCES.rglob("__init__.py") if path.parent != SOURCES)
 DESIGN = SOURCES.parent / "docs" / "design" / "0001-architecture.md"

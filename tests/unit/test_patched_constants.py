@@ -22,7 +22,7 @@ ALLOWED: Final[dict[tuple[str, str], str]] = {
     ("tests/kernels/test_view.py", "VIEW_TIMEOUT_S"): _MAGIC,
     ("tests/unit/store/runtime/test_sqlite_file.py", "VERSION"): _VERSION,
     ("tests/unit/store/runtime/test_sqlite_file.py", "_FOLDER"): _VERSION,
-    ("tests/widgets/test_step.py", "INTERRUPT_TIMEOUT_S"): _MAGIC,
+    ("tests/widgets/test_step_endings.py", "INTERRUPT_TIMEOUT_S"): _MAGIC,
 }
 
 _CONSTANT: Final = re.compile(r"_*[A-Z][A-Z0-9_]*")

@@ -1,32 +1,24 @@
-"""Whatever agents and people do: what always holds, and that a restart is a replay."""
+"""Whatever agents and people do: what `debugging_invariants` has always holds."""
 
 from __future__ import annotations
 
 import copy
-from collections import Counter
 from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
-    RuleBasedStateMachine,
     initialize,
-    invariant,
     precondition,
     rule,
 )
-from msgspec import UNSET
 from msgspec.structs import replace
 
-from agentstepper_nb.core.state_table import compute_shown_state
 from agentstepper_nb.errors import AgentStepperError
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, Price, Reaction
 from agentstepper_nb.protocol.data_model import (
-    AgentActivity,
-    AnswerKind,
     ApprovalPrompt,
-    BreakpointHits,
     EventKind,
     EventSide,
     Failure,
@@ -38,32 +30,14 @@ from agentstepper_nb.protocol.data_model import (
 )
 from agentstepper_nb.protocol.edit_rules import EditRuleDefinition, SetValue
 from agentstepper_nb.protocol.records import (
-    BreakpointDeleted,
-    BreakpointSaved,
-    CommitSaved,
-    EditRuleDeleted,
-    EditRuleSaved,
-    EventSaved,
-    HaltPointAnswered,
-    HaltPointSaved,
-    ImportedRunSaved,
-    NoteSaved,
-    PricesSet,
-    Record,
-    RunHeaderSaved,
     RunHistory,
-    RunRenamed,
-    RunStarted,
-    RunTagged,
 )
 from agentstepper_nb.protocol.step_targets import StepKind, StepTarget
 from tests.helpers.debugger_harness import (
     TOOL_CALL_JSON,
-    DebuggerHarness,
     is_halt_point_record,
-    replay_states,
-    round_trip,
 )
+from tests.unit.core.debugging_invariants import DebuggingInvariants, Named, is_rule, run_of
 
 ASKED = {risk: ApprovalPrompt(risk=risk, why="It deletes files.") for risk in Risk}
 RUNS = ("one", "two", "three", "four")
@@ -71,7 +45,6 @@ CALLS = [EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM]
 KINDS = [*CALLS, EventKind.PROGRAM_STARTED, EventKind.DEBUG_MESSAGE]
 EDITS = [None, None, "null", '""', '"hello"', '{"Tool": "ls", "Argument": 1}', "{", "NaN"]
 
-Named = tuple[str, str]  # a run, and an event or a halt point of it
 
 run_ids = st.sampled_from(RUNS)
 few = st.integers(0, 7)
@@ -90,18 +63,12 @@ aims = st.none() | st.builds(
 )
 
 
-class RandomDebugging(RuleBasedStateMachine):
+class RandomDebugging(DebuggingInvariants):
     """A few runs whose agents mostly do what they may; ids are few, so that the rest collides."""
 
     runs = Bundle("runs")
     events = Bundle("events")
     points = Bundle("points")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.harness = DebuggerHarness()
-        #: Calls that somebody has approved, here or at the agent.
-        self.approved: set[Named] = set()
 
     def meant(self, point: Named, number: int) -> Named:
         """Mostly a pending halt point of that run; now and then the one that was drawn."""
@@ -109,9 +76,6 @@ class RandomDebugging(RuleBasedStateMachine):
         status = self.harness.debugger._runs.status.get(run)
         pending = list(status.pending) if status else []
         return (run, pending[number % len(pending)]) if number and pending else point
-
-    def live(self) -> list[str]:
-        return [run.id for run in self.harness.debugger.runs if run.live]
 
     def tries(self, does: Any, *args: Any, **named: Any) -> Any:
         """Do it. What is refused has changed nothing."""
@@ -401,7 +365,7 @@ class RandomDebugging(RuleBasedStateMachine):
         self.forget_the_dead()
 
     def forget_the_dead(self) -> None:
-        """Records of deleted runs: a store forgets them, and so do the invariants below."""
+        """Records of deleted runs: a store forgets them, and so do the invariants."""
         known = {run.id for run in self.harness.debugger.runs}
         self.harness.records = [
             each for each in self.harness.records if is_rule(each) or run_of(each) in known
@@ -414,166 +378,6 @@ class RandomDebugging(RuleBasedStateMachine):
         header = Run(id=f"i{number}", name="I", program="P", started_at=1.0, state=RunState.IDLE)
         if header.id not in {run.id for run in self.harness.debugger.runs}:
             self.harness.perform(self.harness.debugger.commands.import_run(RunHistory(run=header)))
-
-    # ---- what always holds --------------------------------------------------------------------------
-
-    @invariant()
-    def what_is_shown_follows_from_mode_and_pending(self) -> None:
-        for run in self.harness.debugger.runs:
-            pending = self.harness.debugger.pending(run.id)
-            assert run.pending == tuple(point.id for point in pending)
-            ended = run.ending is not None or run.id.startswith("i")
-            away = run.detached_at is not None
-            assert run.state is compute_shown_state(
-                run.mode, pending=bool(pending), ended=ended, detached=away
-            )
-            assert (run.agent_state is AgentActivity.HALTED) == bool(pending)
-            assert all(point.waits and point.answer is None for point in pending)
-            asks = all(point.approval is not None for point in pending)
-            assert run.mode is RunMode.STEP or asks
-
-    @invariant()
-    def each_agent_has_the_lease_that_holds(self) -> None:
-        """As it would: it gets one when it connects, and each change."""
-        told = {each.run: each for each in self.harness.leases}
-        started = (each.run for each in self.harness.records if isinstance(each, RunStarted))
-        began = {run.id: run.mode for run in started}
-        for run in self.harness.debugger.runs:
-            if run.live and run.id in told:
-                assert told[run.id] == self.harness.debugger.lease(run.id)
-            elif run.live:
-                assert self.harness.debugger.lease(run.id).mode is began[run.id]
-
-    @invariant()
-    def only_a_run_that_steps_has_a_target(self) -> None:
-        for run in self.harness.debugger.runs:
-            assert run.step is UNSET or (run.live and run.mode is RunMode.STEP)
-
-    @invariant()
-    def hits_are_those_of_the_rows(self) -> None:
-        hits: dict[str, dict[str, BreakpointHits]] = {
-            run.id: {} for run in self.harness.debugger.runs
-        }
-        for record in self.harness.records:
-            if isinstance(record, HaltPointSaved):
-                point = record.halt_point
-                for breakpoint in set(point.breakpoints):
-                    before = hits[point.run].get(breakpoint)
-                    count = 1 + (before.count if before else 0)
-                    hits[point.run][breakpoint] = BreakpointHits(
-                        breakpoint=breakpoint, count=count, last=point.seq
-                    )
-        for run in self.harness.debugger.runs:
-            assert {each.breakpoint: each for each in run.hits} == hits[run.id]
-
-    @invariant()
-    def every_breakpoint_that_waits_is_answered_once_or_pending(self) -> None:
-        waiting, ends = set(), []
-        for record in self.harness.records:
-            match record:
-                case HaltPointSaved(halt_point=point) if point.answer is None:
-                    waiting.add((point.run, point.id))
-                case HaltPointSaved(halt_point=point) if point.waits:
-                    ends.append((point.run, point.id))
-                case HaltPointAnswered(run=run, halt_point=id):
-                    ends.append((run, id))
-        assert len(ends) == len(set(ends))
-        pending = {(run.id, id) for run in self.harness.debugger.runs for id in run.pending}
-        assert waiting - set(ends) == pending
-        assert pending.isdisjoint(ends)
-
-    @invariant()
-    def what_asks_for_an_approval_is_not_passed(self) -> None:
-        for record in self.harness.records:
-            if isinstance(record, HaltPointSaved) and record.halt_point.approval is not None:
-                asks = record.halt_point.waits
-                assert not asks or record.halt_point.answer in (None, AnswerKind.STOP)
-
-    @invariant()
-    def only_an_approval_approves(self) -> None:
-        asks = set()
-        for record in self.harness.records:
-            match record:
-                case HaltPointSaved(halt_point=point) if point.approval and not point.answer:
-                    asks.add((point.run, point.id))
-                case HaltPointAnswered(run=run, halt_point=id, answer=AnswerKind.RESUME):
-                    assert (run, id) not in asks or (run, id) in self.approved
-
-    @invariant()
-    def only_denials_have_reasons(self) -> None:
-        for record in self.harness.records:
-            if isinstance(record, HaltPointAnswered):
-                assert (record.reason is not None) == (record.answer is AnswerKind.DENY)
-                assert not record.always or record.answer is AnswerKind.RESUME
-
-    @invariant()
-    def agents_hear_what_was_answered_and_nothing_else(self) -> None:
-        recorded: Counter[tuple[str, AnswerKind]] = Counter()
-        for record in self.harness.records:
-            match record:
-                case HaltPointSaved(halt_point=point) if point.waits and point.answer:
-                    recorded[point.id, point.answer] += 1
-                case HaltPointAnswered(halt_point=id, answer=answer):
-                    recorded[id, answer] += answer is not AnswerKind.WITHDRAWN
-        assert Counter((each.halt_point, each.answer) for each in self.harness.answers) == recorded
-
-    @invariant()
-    def rows_are_numbered_without_gaps(self) -> None:
-        rows: dict[str, list[int]] = {run.id: [] for run in self.harness.debugger.runs}
-        for record in self.harness.records:
-            match record:
-                case HaltPointSaved(halt_point=point):
-                    rows[point.run].append(point.seq)
-                case EventSaved(event=event) if event.kind is EventKind.DEBUG_MESSAGE:
-                    rows[event.run].append(event.seq)
-        for run in self.harness.debugger.runs:
-            assert rows[run.id] == list(range(1, run.rows + 1))
-
-    @invariant()
-    def the_active_run_is_live(self) -> None:
-        active = self.harness.debugger.active
-        live = [run for run in self.harness.debugger.runs if run.live]
-        assert active in live if live else active is None
-
-    @invariant()
-    def the_live_runs_are_those_whose_headers_say_so(self) -> None:
-        assert set(self.harness.debugger._runs.live) == set(self.live())
-
-    @invariant()
-    def a_restart_is_a_replay(self) -> None:
-        state = self.harness.debugger._runs
-        for records in (self.harness.records, round_trip(self.harness.records)):
-            again = replay_states(records)
-            assert again == state
-            assert list(again.status) == list(state.status)
-            assert list(again.live) == list(state.live)
-
-
-def is_rule(record: Record) -> bool:
-    """Whether a record belongs to no run."""
-    kinds = (BreakpointSaved, BreakpointDeleted, EditRuleSaved, EditRuleDeleted, PricesSet)
-    return isinstance(record, kinds)
-
-
-def run_of(record: Record) -> str:
-    """The run that a record is about."""
-    match record:
-        case (
-            RunStarted(run=run) | RunHeaderSaved(run=run) | RunRenamed(run=run) | RunTagged(run=run)
-        ):
-            return run.id
-        case NoteSaved(note=note):
-            return note.run
-        case ImportedRunSaved(history=history):
-            return history.run.id
-        case EventSaved(event=event):
-            return event.run
-        case HaltPointSaved(halt_point=point):
-            return point.run
-        case CommitSaved(commit=commit):
-            return commit.run
-        case _:
-            return record.run
 
 
 RandomDebugging.TestCase.settings = settings(

@@ -15,8 +15,10 @@ from agentstepper_nb.protocol import schema
 from agentstepper_nb.protocol.error_codes import CODES, render_error_page
 from agentstepper_nb.protocol.runtime import AgentState
 from agentstepper_nb.protocol.runtime_requests import TopicEvent
-from tests.unit.protocol.test_golden_agent import FROM_AGENT, TO_AGENT
-from tests.unit.protocol.test_golden_ui import FROM_UI, TO_UI
+from tests.unit.protocol.golden_to_agent import TO_AGENT
+from tests.unit.protocol.golden_to_ui import TO_UI
+from tests.unit.protocol.test_golden_agent import FROM_AGENT
+from tests.unit.protocol.test_golden_ui import FROM_UI
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = schema.build_documents()
