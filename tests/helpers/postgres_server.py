@@ -30,6 +30,7 @@ SETTINGS: Final = {
     "shared_buffers": "32MB",
     "autovacuum_naptime": "5s",
     "deadlock_timeout": "100ms",
+    "wal_writer_delay": "10s",  # a kill takes all of a transaction that no commit has written
 }
 #: Users that the server may run as, where the tests run as root, which it refuses.
 _USERS: Final = ("postgres", "nobody")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from itertools import count
 from typing import Final, TypeVar
 
 import psycopg
@@ -24,6 +25,20 @@ CHANNEL: Final = "agentstepper"
 _PAUSE_S: Final = 0.1
 #: Times that a transaction is begun which meets others, or loses its connection.
 _MAX_TRIES: Final = 10
+#: Begins a write, and notes the write's number. PostgreSQL's own number (xid) isn't enough: after a
+#: crash the number of a transaction of which nothing reached the disk goes to another one.
+_BEGIN: Final = (
+    "BEGIN; INSERT INTO last_writes (writer, number) VALUES ('{writer}', {number})"
+    " ON CONFLICT (writer) DO UPDATE SET number = EXCLUDED.number, noted_at = EXCLUDED.noted_at;"
+    " SELECT change_number()"
+)
+#: Reads the number of a writer's last committed write. As an update, it waits for a write in progress.
+_READ_LAST: Final = (
+    "INSERT INTO last_writes (writer, number) VALUES (%s, 0)"
+    " ON CONFLICT (writer) DO UPDATE SET number = last_writes.number RETURNING number"
+)
+#: Deletes the numbers of writers that are gone.
+_DELETE_OLD: Final = b"DELETE FROM last_writes WHERE noted_at < now() - interval '1 day'"
 #: Errors of conflicts with another transaction. Of two that add one key, the second is repeated, and
 #: then finds the first one's row.
 _CONFLICTS: Final = (
@@ -64,6 +79,7 @@ class Transactions:
         self._core = core
         self._retry_s = retry_s
         self._own = threading.local()
+        self._numbers = count(1)
         self._lock = threading.Lock()
         self._connections: set[psycopg.Connection] = set()
         self._lost_at: float | None = None
@@ -101,19 +117,21 @@ class Transactions:
 
     def _write_once(self, work: Work[T]) -> T:
         connection = self._connect()
+        number = next(self._numbers)
         try:
-            begun = connection.execute(b"BEGIN; SELECT pg_current_xact_id()::text, change_number()")
-            begun.nextset()
-            ((xid, number),) = begun
+            begun = connection.execute(_BEGIN.format(writer=self._writer, number=number).encode())
+            while begun.nextset():
+                pass
+            ((change_number,),) = begun
             answer = work(Statements(connection))
         except BaseException:
             self._roll_back(connection)
             raise
         try:
-            connection.execute(f"COMMIT; NOTIFY {CHANNEL}, '{self._core} {number}'".encode())
+            connection.execute(f"COMMIT; NOTIFY {CHANNEL}, '{self._core} {change_number}'".encode())
         except psycopg.Error as error:
             self._drop(connection)
-            if not self._is_committed(xid):
+            if not self._is_committed(number):
                 raise _LostError(str(error)) from error
         return answer
 
@@ -135,21 +153,25 @@ class Transactions:
         except psycopg.Error:
             connection.close()
 
-    def _is_committed(self, xid: str) -> bool:
-        """Whether a transaction was committed whose answer was lost with its connection."""
-        while True:
-            status = self._repeat(lambda: self._read_status(xid))
-            if status != "in progress":
-                return status == "committed"
-            self._closing.wait(_PAUSE_S)
+    def _is_committed(self, number: int) -> bool:
+        """Whether a write of this thread was committed whose answer was lost with its connection."""
+        last: int | None = None
+        while last is None:
+            last = self._repeat(self._read_last_number)
+        return last == number
 
-    def _read_status(self, xid: str) -> str | None:
-        ask = "SELECT pg_xact_status(%s::xid8)"
+    def _read_last_number(self) -> int | None:
+        """Read the number of this thread's last committed write; None if that took too long."""
         try:
-            found = self._connect().execute(ask, (xid,)).fetchone()
-        except psycopg.errors.InvalidParameterValue:
-            return None  # "in the future": the server crashed, and knows nothing of the transaction
-        return None if found is None else str(found[0])
+            ((number,),) = self._connect().execute(_READ_LAST, (self._writer,))
+        except errors.QueryCanceled:
+            return None
+        return int(number)
+
+    @property
+    def _writer(self) -> str:
+        """The calling thread in `last_writes`."""
+        return f"{self._core}-{threading.get_ident()}"
 
     # ---- again --------------------------------------------------------------------------------------
 
@@ -223,6 +245,7 @@ class Transactions:
         self._own.connection = connection
         if is_first:
             renumber_changes(connection)
+            connection.execute(_DELETE_OLD)
         return connection
 
     def _drop(self, connection: psycopg.Connection) -> None:

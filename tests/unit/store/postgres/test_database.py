@@ -77,7 +77,7 @@ async def test_what_a_newer_program_wrote_is_refused(postgres_server: PostgresSe
             await store.info()
 
 
-async def test_tables_from_before_sessions_were_pausing_open(
+async def test_tables_of_the_first_version_open(
     postgres_server: PostgresServer,
 ) -> None:
     location = postgres_server.create_database()
@@ -85,6 +85,7 @@ async def test_tables_from_before_sessions_were_pausing_open(
         await create_session(store)
     for statement in (
         "ALTER TABLE agentstepper.agent_state DROP COLUMN is_pausing",
+        "DROP TABLE agentstepper.last_writes",
         "UPDATE agentstepper.meta SET value = 1",
     ):
         postgres_server.execute(statement, location=location)
