@@ -1,4 +1,4 @@
-"""Stops: a person's rules for where a run halts by itself while it continues.
+"""Breakpoints: a person's rules for where a run halts by itself while it continues.
 
 `core.breakpoints` evaluates them, in the agent's SDK and in the Core alike; the page
 docs/design/0011-breakpoints-and-lease.md has the whole.
