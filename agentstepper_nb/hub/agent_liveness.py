@@ -143,8 +143,9 @@ class AgentLiveness:
 
     def on_agent_disconnected(self, run: Run) -> None:
         """Handle an agent's disconnection; if its process is already reported as ended, end its run."""
+        self._forget_expired()
         self._away_since[run.id] = self._hub.clock()
-        exit_info = self._exit_codes.pop(self._find_process(run), None)
+        exit_info = self._exit_codes.get(self._find_process(run))
         if exit_info is not None:
             self._end(
                 run,
@@ -169,7 +170,7 @@ class AgentLiveness:
         self._forget_expired()
         self._away_since.pop(run.id, None)
         agent_process = self._find_process(run)
-        exit_info = self._exit_codes.pop(agent_process, None)
+        exit_info = self._exit_codes.get(agent_process)
         if exit_info is not None:
             return exit_info[0]
         self._ended_runs[run.id] = _EndedRun(agent_process, self._hub.clock(), is_reported)

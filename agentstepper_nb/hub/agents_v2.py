@@ -143,7 +143,7 @@ class AgentPeerSessionV2(AgentPeerSession):
 
     def _dispatch(self, envelope: Envelope, message: object, text: str) -> None:
         run, id = self.run, None if envelope.id is UNSET else envelope.id
-        if run is None or isinstance(message, program_requests.ProgramRequest):
+        if run is None or isinstance(message, v2.Hello | program_requests.ProgramRequest):
             self._dispatch_without_run(envelope.n, message, id, text)
         elif (
             # This Core has yet to read what the run's effect checks, or its breakpoints, saw.
@@ -232,8 +232,6 @@ class AgentPeerSessionV2(AgentPeerSession):
                 self.hub.agent_liveness.on_process_ended(ended, message.code)
             case v2.Bye():
                 self._bye(run, message)
-            case v2.Hello():
-                raise ProtocolError("already_open", ALREADY_GREETED)
         return []
 
     def _bye(self, run: str, bye: v2.Bye) -> None:
@@ -248,7 +246,7 @@ class AgentPeerSessionV2(AgentPeerSession):
 
     def _hello(self, hello: v2.Hello, n: int) -> None:
         check_version(hello)
-        if self._is_over:
+        if self._is_over or self.run is not None:
             raise ProtocolError("already_open", ALREADY_GREETED)
         liveness = self.hub.agent_liveness
         credentials = hello_messages.make_credentials(hello, self._rights, liveness)
@@ -390,9 +388,10 @@ class AgentPeerSessionV2(AgentPeerSession):
 
     def close(self, code: int, reason: str) -> None:
         """End the connection for this run; the agent may say hello again."""
+        self.is_disconnected = True
         if not self._close_connection(code, reason):
             self._send(v2.RunDisconnected(code=code, reason=reason))
-        self.is_disconnected = True
+            self.on_closed()
 
     def _send_error(self, code: str, message: str, text: str | None) -> None:
         number = None if text is None else decode_envelope_header(text).n

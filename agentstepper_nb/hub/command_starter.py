@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -104,35 +105,59 @@ class CommandStarter:
         begun: asyncio.Future[str] = loop.create_future()
         ended: asyncio.Future[int] = loop.create_future()
         self._awaited[begun] = run
-        descriptor, path = tempfile.mkstemp(prefix="agentstepper-run-", suffix=".log")
         try:
-            try:
-                words = ["run", *options]
-                process = await asyncio.to_thread(self.spawn, words, descriptor)
-            except OSError as error:
-                raise CommandError(
-                    "cannot_start_again", f"No program starts: {error}.", run
-                ) from None
-            self._log.info(
-                "run %s is started again, process %d; its output is in %s", run, process.pid, path
-            )
-            # asyncio's own processes are killed when their loop is gone; this one goes on.
-            threading.Thread(
-                target=self._watch,
-                args=(process, Path(path), loop, ended),
-                name="agentstepper-run-again",
-                daemon=True,
-            ).start()
+            # A program that starts is watched, though the view that asked for it leaves.
+            output = await asyncio.shield(self._start_watched(run, options, ended))
             await asyncio.wait(
                 (begun, ended), timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED
             )
             if not begun.done() and ended.done():
-                raise CommandError(
-                    "cannot_start_again", _explain_end(ended.result(), Path(path)), run
-                )
+                raise CommandError("cannot_start_again", _explain_end(ended.result(), output), run)
             return begun.result() if begun.done() else None
         finally:
             del self._awaited[begun]
+
+    async def _start_watched(
+        self, run: str, options: Sequence[str], ended: asyncio.Future[int]
+    ) -> Path:
+        """Start the command of a run again, and watch the program; the file with its output."""
+        try:
+            process, output = await self.spawn_logged(["run", *options])
+        except OSError as error:
+            raise CommandError("cannot_start_again", f"No program starts: {error}.", run) from None
+        self._log.info(
+            "run %s is started again, process %d; its output is in %s", run, process.pid, output
+        )
+        # asyncio's own processes are killed when their loop is gone; this one goes on.
+        threading.Thread(
+            target=self._watch,
+            args=(process, output, asyncio.get_running_loop(), ended),
+            name="agentstepper-run-again",
+            daemon=True,
+        ).start()
+        return output
+
+    async def spawn_logged(
+        self,
+        words: Sequence[str],
+        folder: str | None = None,
+        stdin: int = subprocess.DEVNULL,
+        inherited: Sequence[int] = (),
+    ) -> tuple[subprocess.Popen[bytes], Path]:
+        """Start a program as `spawn` does, and give it a file for its output.
+
+        Raises:
+            OSError: The program can't be started.
+        """
+        descriptor, name = tempfile.mkstemp(prefix=f"agentstepper-{words[0]}-", suffix=".log")
+        output = Path(name)
+        try:
+            spawn = partial(self.spawn, words, descriptor, folder, stdin, inherited)
+            return await asyncio.to_thread(spawn), output
+        except OSError:
+            await asyncio.to_thread(output.unlink, missing_ok=True)
+            raise
+        finally:
             os.close(descriptor)
 
     def spawn(

@@ -106,14 +106,19 @@ class RunSearches:
         search = self._add(command)
         runs = [run, *([] if command.bad is None else [command.bad])]
         words = [*runs, f"--check={command.check}", f"--repeat={command.repeat}"]
+        # The search goes on, though the view that asked for it leaves.
+        await asyncio.shield(self._start_program(search, words, folder))
+        return search.state
+
+    async def _start_program(self, search: _Search, words: list[str], folder: str) -> None:
         try:
             await search.program.start(words, folder)
         except OSError as error:
+            run = search.state.run
             del self._searches[run]
             self._wake()
             message = f"No program starts: {error}."
             raise CommandError("cannot_bisect", message, run) from None
-        return search.state
 
     def answer(self, run: str, *, goes_on: bool) -> BisectState:
         """Answer the question of a run's search.

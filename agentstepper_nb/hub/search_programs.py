@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -74,22 +73,17 @@ class SearchProgram:
         Raises:
             OSError: The program can't be started.
         """
-        descriptor, name = tempfile.mkstemp(prefix="agentstepper-bisect-", suffix=".log")
-        path = Path(name)
         reports, to_core = os.pipe()
         try:
             told = ["bisect", *words, f"--report-to={to_core}"]
-            spawn = self._starter.spawn
-            self._process = await asyncio.to_thread(
-                spawn, told, descriptor, folder, subprocess.PIPE, (to_core,)
+            self._process, path = await self._starter.spawn_logged(
+                told, folder, subprocess.PIPE, (to_core,)
             )
         except OSError:
             os.close(reports)
-            await asyncio.to_thread(path.unlink, missing_ok=True)
             raise
         finally:
             os.close(to_core)
-            os.close(descriptor)
         self._log.info(
             "a search for a deciding event began, process %d; its output is in %s",
             self._process.pid,

@@ -77,16 +77,6 @@ class RpcFailure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     retry_after_s: float | None = None  # after which the request may be sent again
 
 
-WorkerMessage = (
-    WorkerHello
-    | WorkerWelcome
-    | RpcRequest
-    | RpcCancel
-    | RpcCredit
-    | RpcItem
-    | RpcResult
-    | RpcFailure
-)
 #: One table for both directions; only workers send hello, only the Core sends welcome.
 worker_messages = MessageTable(
     hello=WorkerHello,

@@ -109,15 +109,17 @@ class AgentProtocol:
 
     def opening_failed(self, run: RunProtocol, error: Exception) -> None:
         """Handle a connection that failed to open, or the Core's refusal of the hello that opened it."""
-        is_refusal = isinstance(error, AgentRefusedError)
+        fails_all = not isinstance(error, AgentRefusedError)
         for other in list(self.runs.values()):
-            if other is run or (other.state is RunConnectionState.OPENING and not is_refusal):
+            if other is run or (fails_all and other.state is RunConnectionState.OPENING):
                 self._end_unopened_run(other, error)
             else:
                 self._start_over(other)
 
     def refuse(self, run: RunProtocol, url: str, why: ConnectionError, code: str) -> None:
         """Handle a Core's refusal to resume a run after the run said hello again."""
+        if run.id not in self.runs:
+            return  # it ended while the Core was asked
         run.unreachable_reason = str(why)
         if run.prepare_restart(code):
             return
@@ -226,16 +228,17 @@ class AgentProtocol:
 
     def _receive_for_connection(self, run: RunProtocol, message: Struct, now: float) -> None:
         """Handle a message about a run's place on a shared connection, or about its hello."""
+        is_answer = isinstance(message, messages.Welcome | messages.AgentError)
         if isinstance(message, messages.RunDisconnected):
             close_error = ConnectionClosedError(Close(message.code, message.reason), None)
             self._handle_connection_lost(run, close_error, now)
             if run.id in self.runs:  # else it is over, or has another connection from now on
                 self.ready[run.id] = run
-            return
-        try:
-            self._welcome(run, handshake.check_welcome(message), now)
-        except AgentRefusedError as error:
-            self._handle_refusal(run, error, now)
+        elif is_answer or run.state is RunConnectionState.OPENING:  # else older than the hello
+            try:
+                self._welcome(run, handshake.check_welcome(message), now)
+            except AgentRefusedError as error:
+                self._handle_refusal(run, error, now)
 
     def _handle_refusal(self, run: RunProtocol, error: AgentRefusedError, now: float) -> None:
         """Handle the refusal of a hello that a run sent on another run's connection."""
@@ -326,13 +329,25 @@ class AgentProtocol:
         if self._carried.pop(run.id, None) is None or not self.is_connected:
             return
         if self._carried:
-            message = messages.LeaveConnection()
-            leave = messages.from_agent.encode(message, run.written_number, run=run.address)
-            run.outgoing = deque((leave.encode(),))  # in place of parts that nobody waits for
-            self.ready[run.id] = run
+            self._leave_connection(run)
         else:
             self.is_shared = False
             self._effects.append(self._close_connection)
+
+    def _leave_connection(self, run: RunProtocol) -> None:
+        """Tell the Core that the connection carries a run no longer."""
+        number, leave = run.written_number, messages.LeaveConnection()
+        text = messages.from_agent.encode(leave, number, run=run.address)
+        run.outgoing = deque((text.encode(),))  # in place of parts that nobody waits for
+        self.ready[run.id] = run
+
+    def _take_hello_back(self, run: RunProtocol, now: float) -> None:
+        """Let a run say hello once more, since the Core didn't answer the last one."""
+        del self._carried[run.id]
+        run.connection_lost()
+        run.unreachable_reason = handshake.NO_ANSWER
+        run.schedule_retry(now)
+        self._leave_connection(run)
 
     def _fail_run(self, run: RunProtocol, error: Exception) -> None:
         """Writing a run's messages failed, and with it the run."""
@@ -362,7 +377,7 @@ class AgentProtocol:
                 self._handle_late_run(run, now)
 
     def _deadline_of(self, run: RunProtocol) -> float | None:
-        if run.state is RunConnectionState.OPENING:
+        if run.state in _STATES_AWAITING_WELCOME:
             return None if run.greeted_at is None else run.greeted_at + handshake.TIMEOUT_S
         if run.state is RunConnectionState.DISCONNECTED and self.is_shared:
             deadline = run.close_deadline
@@ -374,11 +389,12 @@ class AgentProtocol:
             self._end_unopened_run(run, ConnectionLostError(handshake.NO_ANSWER))
         elif run.close_deadline is not None and run.close_deadline <= now:
             self._end_run(run, None)
+        elif run.state is RunConnectionState.RETURNING:
+            self._take_hello_back(run, now)
         else:
             self.ready[run.id] = run  # to say hello again
 
     def drain(self) -> list[Callable[[], object]]:
         """Remove and return the actions that the caller executes, in this order."""
-        effects = self._effects.copy()
-        self._effects.clear()
+        effects, self._effects[:] = self._effects.copy(), []  # the list is its runs' too
         return effects

@@ -64,7 +64,7 @@ class RunConnectionEvent(Enum):
     ENDED = auto()
 
 
-#: The next state, by state and event; a missing entry is a bug, and changes nothing.
+#: The next state, by state and event; a missing entry is a bug, and raises a KeyError.
 TRANSITIONS: Final[dict[RunConnectionState, dict[RunConnectionEvent, RunConnectionState]]] = {
     RunConnectionState.OPENING: {
         RunConnectionEvent.WELCOMED: RunConnectionState.OPEN,

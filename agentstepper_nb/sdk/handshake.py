@@ -247,7 +247,10 @@ def explain_failed(url: str, error: Exception) -> str:
             f"A message of the Core at {url} can't be decoded: {error} Check that this "
             "isn't the views' address: agents use another."
         )
-    return f"Connection lost to the Core at {url}: {error!r}"
+    return (
+        f"The SDK failed while it spoke with the Core at {url}: {error!r}. The run has ended. Start the "
+        "agent again; the log of agentstepper_nb.sdk has the traceback."
+    )
 
 
 def explain_close(error: ConnectionClosed | None, limit: int = MAX_MESSAGE_BYTES) -> str:

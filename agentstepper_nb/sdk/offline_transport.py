@@ -7,7 +7,7 @@ from collections.abc import Callable
 from queue import Empty
 
 from ..discover import CoreEndpoint
-from .connection_state import RunConnectionEvent
+from .connection_state import RunConnectionEvent, RunConnectionState
 from .core_location import OFFLINE_URL
 from .outbox import Outbox, RunTransport
 
@@ -82,7 +82,7 @@ class OfflineTransport(RunTransport):
             except Empty:
                 pass
             run.release_waiting()
-            if run.is_closing:
+            if run.is_closing and run.state is not RunConnectionState.ENDED:
                 run.end(None)
             effects, run.effects = run.effects, []
         return effects

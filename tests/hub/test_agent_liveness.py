@@ -209,6 +209,20 @@ async def test_a_child_that_was_killed_before_its_connection_was_closed() -> Non
     await hub.close()
 
 
+async def test_every_run_of_a_child_that_was_killed_has_its_exit_code() -> None:
+    machine, child, parent, hub = await with_parent()
+    other = ScriptedAgent(run="other")  # of the same process
+    await other.connect(hub)
+    machine.processes.pop(7)
+    parent.send("process_ended", pid=7, code=-9)
+    for each in (child, other):
+        each.disconnect()
+        run = hub.run(each.run)
+        assert (run.ending, run.exit_code) == (RunEnding.CRASHED, -9)
+        assert "killed by SIGKILL" in str(run.failure)
+    await hub.close()
+
+
 async def test_a_child_that_was_killed_and_is_away() -> None:
     _, child, parent, hub = await with_parent()
     child.disconnect()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +23,7 @@ from agentstepper_nb.hub.run_searches import RunSearches
 from agentstepper_nb.protocol.run_programs import MAX_REPEAT, StartBisect
 from agentstepper_nb.protocol.start_methods import CommandStart
 from agentstepper_nb.store import open_store
+from tests.helpers.loops import settle
 from tests.hub.harness import ScriptedAgent, ScriptedView, open_hub
 from tests.hub.test_run_restarts import CELL, COMMAND, open_view, record
 
@@ -48,14 +51,17 @@ NONE = '{"type":"result","message":"No event decides.","row":null}'
 FAILED = '{"type":"failure","message":"No check."}'
 
 
-@dataclass
-class FakeStarter:
-    """Starts that program in the place of `agentstepper bisect`."""
+class FakeStarter(CommandStarter):
+    """Starts that program in the place of `agentstepper bisect`, once it may."""
 
-    reports: str = ""
-    words: list[list[str]] = field(default_factory=list)
-    folders: list[str | None] = field(default_factory=list)
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    def __init__(self) -> None:
+        super().__init__(lambda: CoreEndpoint("ws://127.0.0.1:9"), Path(), logging.getLogger())
+        self.reports = ""
+        self.words: list[list[str]] = []
+        self.folders: list[str | None] = []
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.may_start = threading.Event()
+        self.may_start.set()
 
     def spawn(
         self,
@@ -65,6 +71,7 @@ class FakeStarter:
         stdin: int = subprocess.DEVNULL,
         inherited: Sequence[int] = (),
     ) -> subprocess.Popen[bytes]:
+        self.may_start.wait()
         self.words.append(list(words))
         self.folders.append(folder)
         process = subprocess.Popen(
@@ -113,7 +120,7 @@ async def open_scene(tmp_path: Path) -> AsyncIterator[SearchScene]:
     await record(hub, {**COMMAND, "folder": str(tmp_path)})
     hub.enable_restarts(lambda: CoreEndpoint("ws://127.0.0.1:9"), tmp_path)
     starter = FakeStarter()
-    searches = RunSearches(cast(CommandStarter, starter), hub.log, kill_timeout_s=0.1)
+    searches = RunSearches(starter, hub.log, kill_timeout_s=0.1)
     hub.run_searches = searches
     hub.listeners.append(searches)
     try:
@@ -213,6 +220,19 @@ async def test_a_cancelled_search_ends_with_all_that_it_started(tmp_path: Path) 
         scene.play(FOUND)
         await scene.start()
         await scene.wait("found")
+
+
+async def test_a_search_goes_on_though_its_view_leaves_while_it_starts(tmp_path: Path) -> None:
+    async with open_scene(tmp_path) as scene:
+        scene.play(FOUND)
+        scene.starter.may_start.clear()
+        leaving = ScriptedView(scene.hub)
+        leaving.send_command("start_bisect", run="r", bad=None, check="true", repeat=3)
+        await scene.wait("reading")
+        leaving.session.on_closed()
+        await settle()
+        scene.starter.may_start.set()
+        assert (await scene.wait("found"))["message"] == "Row 7 decides."
 
 
 async def test_a_run_has_one_search_at_a_time_and_a_core_few(tmp_path: Path) -> None:

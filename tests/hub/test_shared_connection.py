@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from agentstepper_nb.hub import Hub
+from agentstepper_nb.protocol.data_model import RunState
 from tests.hub.harness import ScriptedAgent, open_hub
 
 Json = Any
@@ -64,6 +67,38 @@ async def test_a_run_that_leaves_is_detached_and_the_others_stay() -> None:
     await agent.connection.receive("welcome", run="b")
     agent.begin("e", kind="debug_message", data="still here")
     assert await list_contents(hub, "a") == ["still here"]
+    await hub.close()
+
+
+async def test_a_run_that_the_core_disconnects_is_detached_until_it_says_hello_again() -> None:
+    hub, agent = await open_hub(), ScriptedAgent("a", shares=True)
+    await agent.connect(hub)
+    send_hello(agent, "b")
+    await agent.connection.receive("welcome", run="b")
+    event = {"id": "e", "kind": "llm_query", "at": 1.0, "clock": 1.0}
+    give(agent, "b", "event", 2, **event)
+    unknown = {"number": 9, "like": 8, "keep": 0, "then": ["1"]}
+    point = {"id": "h", "event": "e", "side": "begin", "at": 1.0, "clock": 1.0, "pieces": unknown}
+    give(agent, "b", "breakpoint", 3, **point, waits=True, epoch=0)
+    assert (await agent.connection.receive("closed"))["code"] == 1003
+    assert (hub.run("b").state, hub.run("a").state) == (RunState.DETACHED, RunState.STEP)
+    send_hello(agent, "b", sent=3)
+    assert (await agent.connection.receive("welcome", run="b"))["received"] == 2
+    assert hub.run("b").state is RunState.STEP
+    await hub.wait_recorded()
+    assert [each["type"] for each in agent.connection.sent if each["type"] == "closed"] == []
+    await hub.close()
+
+
+@pytest.mark.parametrize("run", ["a", "b"])
+async def test_a_second_hello_of_a_run_is_refused(run: str) -> None:
+    hub, agent = await open_hub(), ScriptedAgent("a", shares=True)
+    await agent.connect(hub)
+    send_hello(agent, "b")
+    await agent.connection.receive("welcome", run="b")
+    send_hello(agent, run, sent=1)
+    assert (await agent.connection.receive("error"))["code"] == "already_open"
+    assert hub.run(run).state is RunState.STEP
     await hub.close()
 
 

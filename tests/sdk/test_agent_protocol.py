@@ -10,6 +10,7 @@ from agentstepper_nb.discover import CoreEndpoint
 from agentstepper_nb.errors import ConnectionLostError, DiscoveryError
 from agentstepper_nb.protocol.agent import (
     AgentError,
+    Bye,
     EventBegun,
     Hello,
     LeaveConnection,
@@ -19,12 +20,15 @@ from agentstepper_nb.protocol.agent import (
     from_agent,
     to_agent,
 )
-from agentstepper_nb.protocol.data_model import EventKind
+from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from agentstepper_nb.sdk import handshake
 from agentstepper_nb.sdk.agent_protocol import AgentProtocol
-from agentstepper_nb.sdk.connection_state import RunConnectionState
+from agentstepper_nb.sdk.connection_state import DEFAULT_LINK_LIMITS, RunConnectionState
+from agentstepper_nb.sdk.core_location import OFFLINE_URL
 from agentstepper_nb.sdk.handshake import AgentRefusedError
-from agentstepper_nb.sdk.send_queue import MessageBatch, PendingFutures
+from agentstepper_nb.sdk.offline_transport import NoTransport, OfflineTransport
+from agentstepper_nb.sdk.outbox import Outbox
+from agentstepper_nb.sdk.send_queue import MessageBatch, PendingFutures, QueueEnd
 from tests.sdk.run_protocols import RecordingListener, make_run_protocol
 
 
@@ -180,6 +184,48 @@ def test_a_run_that_is_refused_for_now_says_hello_again_later(runs: TwoRuns) -> 
     assert runs.b.state is RunConnectionState.OPEN
 
 
+def test_a_hello_that_is_not_answered_in_time_is_said_again(runs: TwoRuns) -> None:
+    runs.open_both()
+    runs.send_away()
+    due = runs.protocol.deadline()
+    assert due == handshake.TIMEOUT_S
+    runs.protocol.handle_timeout(due)
+    assert (runs.b.state, runs.b.unreachable_reason) == (
+        RunConnectionState.DISCONNECTED,
+        handshake.NO_ANSWER,
+    )
+    runs.answer(runs.make_welcome("b"), due)  # too late: the Core hears next that the run left
+    assert runs.b.state is RunConnectionState.DISCONNECTED
+    assert runs.write(due) == [("b", LeaveConnection())]
+    again = runs.protocol.deadline()
+    assert again is not None and again > due
+    runs.protocol.handle_timeout(again)
+    [(name, hello)] = runs.write(again)
+    assert (name, type(hello)) == ("b", Hello)
+    runs.answer(runs.make_welcome("b"), again)
+    assert runs.b.state is RunConnectionState.OPEN
+    assert [runs.told[name].ended_with for name in "ab"] == [[], []]
+
+
+def test_what_a_core_said_before_it_read_a_hello_is_no_answer_to_it(runs: TwoRuns) -> None:
+    runs.open_both()
+    runs.send_away()
+    runs.answer(MessagesAcknowledged(received=1))
+    assert runs.b.state is RunConnectionState.RETURNING
+    runs.answer(runs.make_welcome("b"))
+    assert runs.b.state is RunConnectionState.OPEN
+
+
+def test_a_refusal_that_comes_after_a_run_s_end_concerns_no_other(runs: TwoRuns) -> None:
+    runs.open_both()
+    runs.protocol.connection_lost(ConnectionClosedError(None, None), 0.0)
+    runs.protocol.give_up(runs.b)  # while the Core is asked for it
+    runs.protocol.refuse(runs.b, "ws://core", ConnectionError("No such run."), "run_ended")
+    runs.do()
+    assert runs.told["b"].ended_with == [None]
+    assert (list(runs.protocol.runs), runs.told["a"].ended_with) == (["a"], [])
+
+
 @pytest.mark.parametrize("code", ["unknown_run", "run_ended", "invalid_message"])
 def test_a_run_that_a_core_will_never_resume_ends_and_says_why(runs: TwoRuns, code: str) -> None:
     runs.open_both()
@@ -230,3 +276,16 @@ def test_a_run_that_can_t_be_opened_leaves_a_disconnected_one_to_look_on(runs: T
     assert isinstance(error, DiscoveryError) and "no route" in str(error)
     assert [runs.told[name].moves for name in "ab"] == [1, 1]
     assert [runs.told[name].ended_with for name in "ab"] == [[], []]
+
+
+# ---- without a Core ----------------------------------------------------------------------------------
+
+
+def test_what_a_thread_sends_while_another_closes_an_offline_run_is_dropped() -> None:
+    endpoint, told = CoreEndpoint(OFFLINE_URL), RecordingListener()
+    outbox = Outbox(NoTransport(endpoint), DEFAULT_LINK_LIMITS)
+    outbox.protocol = make_run_protocol(PendingFutures(), "r", told, "continue", patient=True)
+    OfflineTransport(outbox)
+    outbox.put(QueueEnd(Bye(ending=RunEnding.FINISHED)))
+    outbox.put(debug_message("late"))
+    assert told.ended_with == [None]
