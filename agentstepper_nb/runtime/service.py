@@ -8,9 +8,9 @@ import signal
 import socket
 import time
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from msgspec import Raw, Struct
@@ -19,7 +19,7 @@ from ..errors import CommandError
 from ..protocol.routes import WorkerOffer
 from ..protocol.runtime_requests import SERVICE
 from ..rpc.session import RpcService
-from ..worker.services import ServiceContext
+from ..worker.services import CLOSE_TIMEOUT_S, ServiceContext
 from .action_handlers import ActionHandlers
 from .dispatcher import Dispatcher
 from .remote_queue import RemoteQueue
@@ -31,6 +31,10 @@ from .worker_capacity import WorkerCapacity
 if TYPE_CHECKING:
     from ..worker.run_relay import RunRelay
     from .process_executor import ProcessPool
+
+#: Seconds that sessions have to close at the worker's end; in the rest of the service's time, the leases
+#: are released and the processes killed.
+_SESSIONS_CLOSE_TIMEOUT_S: Final = CLOSE_TIMEOUT_S / 2
 
 
 class WorkerInfo(Struct, frozen=True, kw_only=True):
@@ -60,9 +64,13 @@ class RuntimeWorker:
 
     Args:
         context: The worker's.
+        close_timeout_s: Seconds that sessions have to close.
     """
 
-    def __init__(self, context: ServiceContext) -> None:
+    def __init__(
+        self, context: ServiceContext, *, close_timeout_s: float = _SESSIONS_CLOSE_TIMEOUT_S
+    ) -> None:
+        self._close_timeout_s = close_timeout_s
         self._owner = make_worker_name()
         self._registry = SessionRegistry(context.log)
         self._dispatcher: Dispatcher | None = None
@@ -123,16 +131,17 @@ class RuntimeWorker:
 
     async def close(self) -> None:
         """Stop claiming, cancel all work, and release the leases. See `RpcService.close`."""
-        if self._dispatcher is not None:
-            await self._dispatcher.close()
-            await self._registry.close()
-            await self._dispatcher.release()
-        if self._warming is not None:
-            self._warming.cancel()
-        if self._pool is not None:
-            await self._pool.close()
-        if self._relay is not None:
-            await self._relay.close()
+        async with AsyncExitStack() as rest:  # is called last first, whatever one of them raises
+            if self._relay is not None:
+                rest.push_async_callback(self._relay.close)
+            if self._pool is not None:
+                rest.push_async_callback(self._pool.close)
+            if self._warming is not None:
+                rest.callback(self._warming.cancel)
+            if self._dispatcher is not None:
+                rest.push_async_callback(self._dispatcher.release)
+                await self._dispatcher.close()
+                await self._registry.close(self._close_timeout_s)
 
     def _make_pool(self, context: ServiceContext, queue: RemoteQueue) -> ProcessPool:
         from ..discover import discover

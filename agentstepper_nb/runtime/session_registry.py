@@ -120,9 +120,19 @@ class SessionRegistry:
         finally:
             self.departing.pop(id, None)
 
-    async def close(self) -> None:
-        """Break all of them off."""
-        await asyncio.gather(*(self.suspend_agent(agent) for agent in list(self._agents.values())))
+    async def close(self, timeout_s: float | None = None) -> None:
+        """Break all of them off.
+
+        Args:
+            timeout_s: Seconds after which agents that are still closing are left alone; None: never.
+        """
+        agents = self.list_agents()
+        try:
+            async with asyncio.timeout(timeout_s):
+                await asyncio.gather(*(self.suspend_agent(agent) for agent in agents))
+        except TimeoutError:
+            late = ", ".join(agent.session_id for agent in agents if agent.running)
+            self._log.warning("these sessions didn't close in %g seconds: %s", timeout_s, late)
         for watch in list(self._tasks):
             watch.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -238,6 +238,8 @@ class SessionWriter:
         self._writes.add(task)
         task.add_done_callback(self._on_write_done)
         await asyncio.wait({task})  # which cancels nothing
+        if task.cancelled():
+            self._check_accepts_writes()
         task.result()
 
     async def consume_guidance(self) -> Any:
@@ -259,12 +261,15 @@ class SessionWriter:
         for task in self._writes:
             task.cancel()
 
+    def _check_accepts_writes(self) -> None:
+        if self._rejection is not None:
+            raise CommandError(self._rejection.code, self._rejection.message)
+
     async def _write(
         self, make_change: ChangeMaker, on_written: Callable[[], None] | None, allow_ended: bool
     ) -> None:
         async with self._lock:
-            if self._rejection is not None:
-                raise CommandError(self._rejection.code, self._rejection.message)
+            self._check_accepts_writes()
             if self.has_ended and not allow_ended:
                 raise make_session_over_error(self._state.session_id)
             change = make_change(self._state)

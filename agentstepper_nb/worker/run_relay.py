@@ -162,7 +162,7 @@ class RunRelay:
         await run.core.send(run.name, envelope, text)
         if envelope.type == "leave":
             process.runs.pop(run.name, None)
-            run.core.runs.pop(run.name, None)
+            run.core.remove_run(run.name, process)
 
     async def _greet(self, process: _ProcessConnection, envelope: Envelope, text: str) -> None:
         """Pass a hello on; the first opens the connection to the Core."""
@@ -201,7 +201,7 @@ class RunRelay:
                     run.last_number += 1
                     await run.core.send_message(run, ProcessEnded(pid=run.pid, code=code))
                 await run.core.send_message(run, LeaveConnection())
-            run.core.runs.pop(run.name, None)
+            run.core.remove_run(run.name, process)
             if not run.core.is_shared:
                 await run.core.close()
 
@@ -290,6 +290,11 @@ class _CoreConnection:
     async def send_message(self, run: _Run, message: Struct) -> None:
         """Send a message of the relay's own for a run."""
         await self._connection.send(from_agent.encode(message, run.last_number, run=run.name))
+
+    def remove_run(self, run: str, process: _ProcessConnection) -> None:
+        """Remove a run that a process' connection has left, unless another connection has it by now."""
+        if self.runs.get(run) is process:
+            del self.runs[run]
 
     async def close(self) -> None:
         """Close it. Idempotent."""

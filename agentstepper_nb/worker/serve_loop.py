@@ -16,11 +16,9 @@ from typing import Final
 from ..rpc.persistent_connection import FindEndpoint, ReconnectingCaller, maintain_connection
 from ..rpc.session import RpcService
 from .orphan_timer import wait_until_orphaned
-from .services import DrainableService, is_any_busy
+from .services import CLOSE_TIMEOUT_S, DrainableService, is_any_busy
 
-#: Seconds that services have to close.
-_CLOSE_TIMEOUT_S: Final = 3.0
-#: Seconds after which this process ends once its Core has, whatever hangs in it.
+#: Seconds after which this process ends once its Core has, whatever hangs in it; services close in less.
 _EXIT_GRACE_S: Final = 5.0
 
 
@@ -111,10 +109,10 @@ async def _drain(services: Mapping[str, RpcService], log: logging.Logger, end: W
 async def _close(services: Mapping[str, RpcService], log: logging.Logger) -> None:
     async def close(name: str, service: RpcService) -> None:
         try:
-            async with asyncio.timeout(_CLOSE_TIMEOUT_S):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await service.close()
         except TimeoutError:
-            log.warning("the service %s didn't close in %g seconds", name, _CLOSE_TIMEOUT_S)
+            log.warning("the service %s didn't close in %g seconds", name, CLOSE_TIMEOUT_S)
         except Exception:
             log.exception("the service %s could not be closed cleanly", name)
 

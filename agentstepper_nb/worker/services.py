@@ -15,6 +15,8 @@ from ..rpc.session import RpcCaller, RpcService
 Isolation = Literal["process", "none"]
 #: Sessions that have a process at once, where nothing else is said.
 DEFAULT_PROCESSES: Final = 32
+#: Seconds that a service has to close at the worker's end.
+CLOSE_TIMEOUT_S: Final = 4.0
 #: The entry points of installed services; each names a function that makes one.
 ENTRY_POINT_GROUP: Final = "agentstepper_nb.services"
 

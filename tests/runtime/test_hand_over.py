@@ -5,10 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from agentstepper_nb.protocol.routes import OfferedMoniker, RouteCount, SessionRoute, WorkerOffer
-from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
-from agentstepper_nb.protocol.runtime_store_messages import RenewedLeases
+from agentstepper_nb.protocol.runtime import ActionKind, ActionStatus, SessionStatus
+from agentstepper_nb.protocol.runtime_store_messages import (
+    RenewedLeases,
+    SessionWrite,
+    SessionWriteResult,
+)
 from agentstepper_nb.runtime.worker_capacity import WorkerCapacity
 from tests.helpers.loops import settle
 from tests.runtime.harness import CountingMoniker, RuntimeCore, RuntimeWorker, a_core
@@ -23,6 +30,33 @@ def run(test: Callable[[RuntimeCore], Awaitable[None]], folder: Path) -> None:
             await test(core)
 
     asyncio.run(whole())
+
+
+class StuckQueue:
+    """A Core's queue, in which one write gets stuck.
+
+    Args:
+        core: The Core.
+
+    Attributes:
+        is_sticky: Whether the next write gets stuck.
+        stuck: Set once it is.
+    """
+
+    def __init__(self, core: RuntimeCore) -> None:
+        self._runtime = core.runtime
+        self.is_sticky = False
+        self.stuck = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runtime, name)
+
+    async def write(self, request: SessionWrite) -> SessionWriteResult:
+        if self.is_sticky:
+            self.is_sticky = False
+            self.stuck.set()
+            await asyncio.Event().wait()
+        return await self._runtime.write(request)
 
 
 async def ask_to_hand_over(
@@ -97,6 +131,36 @@ def test_a_step_under_way_ends_before_its_session_is_handed_over(tmp_path: Path)
                 assert other.registry.local_epochs() == {"s": 2}
             steps = await core.steps("s")
             assert [(step.iteration, step.text) for step in steps] == [(0, None), (1, "Faster.")]
+
+    run(test, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "status", "guidance"),
+    [
+        (ActionKind.INPUT, {"text": "Faster."}, SessionStatus.PAUSED, "Faster."),
+        (ActionKind.RESUME, None, SessionStatus.RUNNING, None),
+        (ActionKind.DESTROY, {"timeout_s": 0}, SessionStatus.STOPPED, None),
+    ],
+)
+def test_an_action_whose_write_is_under_way_goes_along_with_its_session(
+    tmp_path: Path, kind: ActionKind, payload: Any, status: SessionStatus, guidance: str | None
+) -> None:
+    async def test(core: RuntimeCore) -> None:
+        queue, capacity = StuckQueue(core), WorkerCapacity(OFFER)
+        async with core.worker(queue, capacity=capacity) as worker:
+            await start(core, "s")
+            await pause(core, "s")
+            queue.is_sticky = True
+            action = await core.enqueue(kind, "s", payload=payload)
+            await queue.stuck.wait()
+            capacity.is_draining = True
+            await worker.session_host.drain(0)
+            async with core.worker():
+                done = await core.wait_until_done(action)
+                assert (done.status, done.error) == (ActionStatus.DONE, None)
+                state = await core.state("s")
+                assert (state.status, state.guidance) == (status, guidance)
 
     run(test, tmp_path)
 

@@ -18,7 +18,14 @@ from websockets.typing import Subprotocol
 
 from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.discover import CoreEndpoint
-from agentstepper_nb.protocol.agent import Bye, Hello, Welcome, from_agent, to_agent
+from agentstepper_nb.protocol.agent import (
+    Bye,
+    Hello,
+    MessagesAcknowledged,
+    Welcome,
+    from_agent,
+    to_agent,
+)
 from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL, decode_envelope
 from agentstepper_nb.worker.run_relay import RunRelay
@@ -193,6 +200,39 @@ async def test_a_process_that_comes_back_while_its_end_is_looked_for_stays() -> 
             assert [decode_envelope(text).type for text in core.texts] == ["hello", "hello", "bye"]
         await core.wait_for("leave")
         await relay.close()
+
+
+async def test_a_process_that_comes_back_while_its_end_is_told_is_still_reached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    core = SharingCore()
+    told, go_on = asyncio.Event(), asyncio.Event()
+    async with a_core(core) as url, a_relay(url) as relay:
+        async with a_process(relay) as lost, a_process(relay) as back, a_process(relay) as other:
+            await greet(lost, "run1")
+            await greet(other, "run2")
+            shared = relay._shared
+            assert shared is not None
+            send_message = shared.send_message
+
+            async def send_slowly(*message: Any) -> None:
+                await send_message(*message)
+                told.set()
+                await go_on.wait()
+
+            monkeypatch.setattr(shared, "send_message", send_slowly)
+            lost.transport.abort()
+            await told.wait()
+            await greet(back, "run1")
+            go_on.set()
+            await settle()
+            for run in ("run1", "run2"):
+                await core.connections[0].send(
+                    to_agent.encode(MessagesAcknowledged(received=1), 2, run=run)
+                )
+            await other.recv()
+            await relay.close()
+            assert len([text async for text in back]) == 1
 
 
 async def test_a_core_that_shares_no_connection_gets_one_for_each_run() -> None:
