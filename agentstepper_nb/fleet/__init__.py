@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from .fleet import Fleet
-    from .mapped_agents import LostAgentError, MappedAgent, MappedAgents
+    from .mapped_agents import LostAgentError, MappedAgent, MappedAgents, UnreadableResultError
 
-__all__ = ["Fleet", "LostAgentError", "MappedAgent", "MappedAgents"]
+__all__ = ["Fleet", "LostAgentError", "MappedAgent", "MappedAgents", "UnreadableResultError"]
 
 #: Imported on use: an agent's process needs neither Dask nor the rest.
 _HOMES: Final = {"Fleet": ".fleet"}

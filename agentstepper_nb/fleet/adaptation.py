@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -65,28 +66,30 @@ class ScaleDecision:
 
     def __init__(self, current: int) -> None:
         self._current = current
-        self._smaller: list[int] = []
+        self._smaller: deque[int] = deque(maxlen=_LOOKS_BEFORE_SHRINKING)
 
     def decide(self, wanted: int) -> int | None:
-        """The count to scale to now; None: no change.
+        """The count to scale to now; None: no change. It is said again until the cluster is scaled.
 
         Args:
             wanted: What this look asks for.
         """
-        if wanted > self._current:
-            return self._set(wanted)
-        if wanted == self._current:
+        if wanted >= self._current:
             self._smaller.clear()
-            return None
+            return wanted if wanted > self._current else None
         self._smaller.append(wanted)
         if len(self._smaller) < _LOOKS_BEFORE_SHRINKING:
             return None
-        return self._set(max(self._smaller))
+        return max(self._smaller)
 
-    def _set(self, count: int) -> int:
+    def note_scaled(self, count: int) -> None:
+        """The cluster is scaled.
+
+        Args:
+            count: The Dask workers that there are to be.
+        """
         self._smaller.clear()
         self._current = count
-        return count
 
 
 def scale_cluster(client: Any, cluster: Any, count: int) -> None:

@@ -12,11 +12,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from distributed import SchedulerPlugin, get_worker
+from distributed import KilledWorker, SchedulerPlugin, get_worker
 
 from ..sdk.child_output import copy_output
 from ..sdk.child_process import start_process
@@ -109,6 +110,24 @@ def run_agent_job(job: AgentJob) -> AgentOutcome:
         told["dask_worker"] = worker.address
         worker.log_event(job.topic, told)
         return _wait_for_outcome(process, folder)
+
+
+def get_outcome(task: Any) -> AgentOutcome:
+    """What became of an agent, by its Dask task, which is over. Called at the client.
+
+    Args:
+        task: Dask's future of it.
+
+    Raises:
+        Exception: What `run_agent_job` raised: the agent was never begun.
+    """
+    try:
+        outcome: AgentOutcome = task.result()
+    except KilledWorker:
+        return AgentOutcome(lost="its Dask worker ended")
+    except CancelledError:
+        return AgentOutcome(lost="Dask gave its task up, since the client or the scheduler is gone")
+    return outcome
 
 
 def _wait_for_outcome(process: subprocess.Popen[bytes], folder: Path) -> AgentOutcome:

@@ -9,14 +9,13 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import CancelledError
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self, get_args
 
 import cloudpickle
-from distributed import Client, KilledWorker
+from distributed import Client
 from msgspec.structs import replace
 
 from .. import discover
@@ -33,8 +32,7 @@ from ..rpc.service_client import ServiceClient
 from ..sdk.base_stepper import InitialMode
 from ..sdk.run_events import make_id
 from .adaptation import ScaleBounds, ScaleDecision, scale_cluster
-from .agent_jobs import KEY_PREFIX, AgentJob, MappedAgentsPlugin, run_agent_job
-from .agent_outcome import AgentOutcome
+from .agent_jobs import KEY_PREFIX, AgentJob, MappedAgentsPlugin, get_outcome, run_agent_job
 from .core_access import CoreAccess, RunningCore, find_core
 from .mapped_agents import MappedAgent, MappedAgents, call_when_all_ended
 from .worker_placement import WorkerPlacement
@@ -161,10 +159,11 @@ class Fleet:
                 "Make it with the cluster."
             )
         self._stop_adapting()
+        decision = ScaleDecision(len(self.client.nthreads()))
         stop = threading.Event()
         thread = threading.Thread(
             target=self._adapt,
-            args=(cluster, bounds, interval_s, stop),
+            args=(cluster, bounds, decision, interval_s, stop),
             name="agentstepper-fleet-adapt",
             daemon=True,
         )
@@ -177,18 +176,27 @@ class Fleet:
         thread.start()
 
     def _adapt(
-        self, cluster: Any, bounds: ScaleBounds, interval_s: float, stop: threading.Event
+        self,
+        cluster: Any,
+        bounds: ScaleBounds,
+        decision: ScaleDecision,
+        interval_s: float,
+        stop: threading.Event,
     ) -> None:
-        decision = ScaleDecision(len(self.client.nthreads()))
         while not stop.is_set():
             try:
                 count = decision.decide(self._count_wanted(bounds))
                 if count is not None:
                     log.info("the cluster is scaled to %d Dask workers", count)
                     scale_cluster(self.client, cluster, count)
-            except (OSError, AgentStepperError) as error:
+                    decision.note_scaled(count)
+            except Exception as error:
                 log.warning(
-                    "the Core's queue can't be read, and the cluster stays as it is: %s", error
+                    "the cluster can't be scaled by the Core's queue, and stays as it is for %g "
+                    "seconds, until the next try: %s",
+                    interval_s,
+                    error,
+                    exc_info=not isinstance(error, OSError | AgentStepperError),
                 )
             stop.wait(interval_s)
 
@@ -245,6 +253,7 @@ class Fleet:
             ProtocolError: `invalid_stop`: a breakpoint isn't understood.
             ValueError: There is no such mode.
             NotADirectoryError: The workspace isn't a folder.
+            TypeError: The agent or an input can't be pickled. Nothing is set or begun then.
             ConnectionError: The Core can't be reached.
         """
         if mode not in get_args(InitialMode):
@@ -253,17 +262,12 @@ class Fleet:
         folder = None if workspace is None else Path(workspace).resolve(strict=True)
         if folder is not None and not folder.is_dir():
             raise NotADirectoryError(f"The workspace {folder} isn't a folder.")
-        given = list(inputs)
-        rules = self._set_breakpoints(breakpoints, title)
         agents = [
             MappedAgent(index, each, f"{title}.{index}", make_id())
-            for index, each in enumerate(given)
+            for index, each in enumerate(inputs)
         ]
         mapped = MappedAgents(agents)
-        self._agents += agents
-        call_when_all_ended(agents, partial(self._delete_breakpoints, rules))
         topic = f"agentstepper-{title.rpartition(' ')[2]}"
-        self.client.subscribe_topic(topic, partial(_record_start, mapped))
         access = dataclasses.replace(self._access, worker_token="")
         workspaces = None
         if folder is not None:
@@ -284,7 +288,15 @@ class Fleet:
             )
             for each in agents
         ]
-        self._submit(agents, jobs)
+        rules = self._set_breakpoints(breakpoints, title)
+        try:
+            self.client.subscribe_topic(topic, partial(_record_start, mapped))
+            self._submit(agents, jobs)
+        except BaseException:
+            self._delete_breakpoints(rules)
+            raise
+        self._agents += agents
+        call_when_all_ended(agents, partial(self._delete_breakpoints, rules))
         return mapped
 
     def _submit(self, agents: Sequence[MappedAgent], jobs: Sequence[AgentJob]) -> None:
@@ -326,9 +338,13 @@ class Fleet:
 
     def _set_outcome(self, agent: MappedAgent, task: Any) -> None:
         """A Dask task is over: give its agent what became of it."""
-        outcome = _get_outcome(task)
         self._tasks.pop(agent.run_id, None)
-        agent.set_outcome(outcome)
+        try:
+            outcome = get_outcome(task)
+        except BaseException as error:  # it was never begun: no workspace, say
+            agent.set_exception(error)
+        else:
+            agent.set_outcome(outcome)
 
     def _count_wanted(self, bounds: ScaleBounds) -> int:
         unfinished = [agent for agent in self._agents if not agent.done()]
@@ -374,16 +390,3 @@ def _record_start(agents: MappedAgents, event: tuple[float, dict[str, Any]]) -> 
     agent: MappedAgent = agents[told["index"]]
     agent.workspace, agent.dask_worker = told["workspace"], told["dask_worker"]
     agent.host = told["host"]
-
-
-def _get_outcome(task: Any) -> AgentOutcome:
-    """What became of an agent, by its Dask task, which is over."""
-    try:
-        outcome: AgentOutcome = task.result()
-    except KilledWorker:
-        return AgentOutcome(lost="its Dask worker ended")
-    except CancelledError:
-        return AgentOutcome(lost="Dask gave its task up, since the client or the scheduler is gone")
-    except Exception as error:  # it was never begun: no workspace, say
-        return AgentOutcome(error=cloudpickle.dumps(error))
-    return outcome

@@ -30,11 +30,42 @@ class LostAgentError(AgentStepperError, RuntimeError):
         self.run_id = run_id
 
 
+class UnreadableResultError(AgentStepperError, RuntimeError):
+    """What a mapped agent returned or raised can't be read in this process; the cause says why.
+
+    Args:
+        program: The agent's program name.
+        run_id: Its run in the debugger.
+        verb: What it did: "returned" or "raised".
+        pickled: What can't be read, by cloudpickle.
+        cause: What was raised in reading it.
+
+    Attributes:
+        pickled: The same, for another try.
+    """
+
+    def __init__(
+        self, program: str, run_id: str, verb: str, pickled: bytes, cause: BaseException
+    ) -> None:
+        missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
+        needed = (
+            f"the module {missing}" if missing else "the modules of the agent, in its versions,"
+        )
+        super().__init__(
+            f"What the agent {program} {verb} can't be read here: {type(cause).__name__}: {cause}. "
+            f"Install {needed} in this Python and call cloudpickle.loads(error.pickled), or look at its "
+            f"run {run_id} in the debugger."
+        )
+        self.run_id = run_id
+        self.pickled = pickled
+
+
 class MappedAgent(Future[Any]):
     """One agent on the cluster: a future of what it returns.
 
     Made by `Fleet.map`. `result()` raises what the agent raised, `AgentStopped` where a person stopped
-    it, and `LostAgentError` where its process ended without a result.
+    it, `LostAgentError` where its process ended without a result, and `UnreadableResultError` where
+    what it returned or raised can't be read here.
 
     Args:
         index: The number of its input.
@@ -75,12 +106,23 @@ class MappedAgent(Future[Any]):
         Args:
             outcome: What became of it.
         """
-        if outcome.lost is not None:
-            self.set_exception(LostAgentError(self.program, self.run_id, outcome.lost))
-        elif outcome.error is not None:
-            self.set_exception(cloudpickle.loads(outcome.error))
-        else:
-            self.set_result(None if outcome.value is None else cloudpickle.loads(outcome.value))
+        try:
+            if outcome.lost is not None:
+                self.set_exception(LostAgentError(self.program, self.run_id, outcome.lost))
+            elif outcome.error is not None:
+                self.set_exception(self._load("raised", outcome.error))
+            else:
+                self.set_result(
+                    None if outcome.value is None else self._load("returned", outcome.value)
+                )
+        except UnreadableResultError as error:
+            self.set_exception(error)
+
+    def _load(self, verb: str, pickled: bytes) -> Any:
+        try:
+            return cloudpickle.loads(pickled)
+        except BaseException as error:  # also a module that exits: somebody waits for this future
+            raise UnreadableResultError(self.program, self.run_id, verb, pickled, error) from error
 
     def __repr__(self) -> str:
         return f"<MappedAgent {self.program!r}, {self.status}, run {self.run_id}>"

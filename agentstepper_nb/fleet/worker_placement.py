@@ -7,6 +7,7 @@ import hashlib
 import logging
 import socket
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 from distributed import Worker, WorkerPlugin
@@ -66,9 +67,9 @@ class WorkerPlacement(WorkerPlugin):
         """Start workers where none are; see `WorkerPlugin.setup`."""
         self._access.check_reachable()
         folder = open_fleet_folder(self.name)
-        environment = self._access.make_worker_environment(folder)
+        make_environment = partial(self._access.make_worker_environment, folder)
         self._slots = [
-            WorkerSlot(folder, slot, self._options, environment)
+            WorkerSlot(folder, slot, self._options, make_environment)
             for slot in self._name_slots(worker)
         ]
         self._tasks = [asyncio.create_task(_keep_filled(slot)) for slot in self._slots]
@@ -107,18 +108,18 @@ class WorkerPlacement(WorkerPlugin):
         return [hashlib.sha256(place.encode()).hexdigest()[:16]]
 
 
-async def _keep_filled(slot: WorkerSlot) -> None:
+async def _keep_filled(slot: WorkerSlot, first_wait_s: float = _FIRST_WAIT_S) -> None:
     clock = asyncio.get_running_loop().time
-    backoff = Backoff(_FIRST_WAIT_S, _MAX_WAIT_S, is_immediate=True)
+    backoff = Backoff(first_wait_s, _MAX_WAIT_S, is_immediate=True)
     while True:
         await asyncio.sleep(backoff.next_delay_s())
+        began = clock()
         try:
             if slot.fill():
                 log.info("a worker is started, and logs to %s", slot.log_file)
+            await _wait_until_empty(slot, _CHECK_S)
         except OSError as error:
-            log.warning("a worker can't be started: %s", error)
-        began = clock()
-        await _wait_until_empty(slot, _CHECK_S)
+            log.warning("a worker can't be started or watched, which is tried again: %s", error)
         if clock() - began >= _STEADY_AFTER_S:
             backoff.reset()
 

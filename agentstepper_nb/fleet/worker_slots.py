@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -36,16 +36,20 @@ def open_fleet_folder(name: str) -> Path:
     Raises:
         FleetFolderError: The folder is another user's.
     """
-    folder = Path(tempfile.gettempdir()) / f"agentstepper-fleet-{os.getuid()}"
+    own = Path(tempfile.gettempdir()) / f"agentstepper-fleet-{os.getuid()}" / name
+    _make_folder(own)
+    return own
+
+
+def _make_folder(own: Path) -> None:
+    folder = own.parent
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if found.st_uid != os.getuid() or found.st_mode & 0o077 or folder.is_symlink():
         raise FleetFolderError(
             f"The folder {folder} isn't this user's alone. Delete it, or set TMPDIR to another folder."
         )
-    own = folder / name
     own.mkdir(mode=0o700, exist_ok=True)
-    return own
 
 
 class WorkerSlot:
@@ -55,35 +59,42 @@ class WorkerSlot:
         folder: The fleet's on this machine.
         name: The place's, as a file's name.
         options: What `agentstepper worker` is told.
-        environment: The worker's.
+        make_environment: Makes the worker's environment, and the files in the folder that it names.
 
     Attributes:
         log_file: What the worker says.
     """
 
     def __init__(
-        self, folder: Path, name: str, options: Sequence[str], environment: Mapping[str, str]
+        self,
+        folder: Path,
+        name: str,
+        options: Sequence[str],
+        make_environment: Callable[[], Mapping[str, str]],
     ) -> None:
+        self._folder = folder
         self.log_file = folder / f"{name}.log"
         self._lock_file = folder / f"{name}.lock"
         self._command = [*_COMMAND, *options]
-        self._environment = environment
+        self._make_environment = make_environment
         self._process: subprocess.Popen[bytes] | None = None
 
     def is_empty(self) -> bool:
         """Whether no worker is there."""
+        if self._find_own() is not None:
+            return False
         descriptor = self._open_lock()
         try:
-            if not _lock(descriptor):
-                return False
-            self._reap()
-            return True
+            return _lock(descriptor)
         finally:
             os.close(descriptor)
 
     @property
     def pid(self) -> int | None:
         """The process id of the worker that is there; None where none is, or one just begins."""
+        own = self._find_own()
+        if own is not None:
+            return own
         text = "" if self.is_empty() else self._lock_file.read_text()
         return int(text) if text.isdecimal() else None
 
@@ -96,18 +107,20 @@ class WorkerSlot:
         Raises:
             OSError: It can't be started.
         """
+        if self._find_own() is not None:
+            return False
         descriptor = self._open_lock()
         try:
             if not _lock(descriptor):
                 return False
-            self._reap()
+            environment = self._make_environment()
             os.ftruncate(descriptor, 0)
             with suppress(FileNotFoundError):
                 self.log_file.replace(f"{self.log_file}.1")  # how the one before ended
             with self.log_file.open("wb") as log:
                 self._process = subprocess.Popen(
                     self._command,
-                    env=self._environment,
+                    env=environment,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -127,13 +140,16 @@ class WorkerSlot:
                 os.kill(pid, signal.SIGTERM)
 
     def _open_lock(self) -> int:
+        _make_folder(self._folder)  # whoever cleans /tmp may have deleted it
         return os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
-    def _reap(self) -> None:
-        """Take note of the end of a worker that this process started."""
-        if self._process is not None:
-            self._process.wait()  # its lock is free, so that it is ending at least
-            self._process = None
+    def _find_own(self) -> int | None:
+        """The process id of a worker that this process started and that runs, whatever became of its
+        lock file.
+        """
+        if self._process is None or self._process.poll() is not None:
+            return None
+        return self._process.pid
 
 
 def _lock(descriptor: int) -> bool:

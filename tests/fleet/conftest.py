@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
 
 from agentstepper_nb import Agents
 from agentstepper_nb.fleet import Fleet
@@ -45,6 +46,14 @@ def core(home: Path) -> Iterator[AgentStepperCore]:
 def agents(core: AgentStepperCore) -> Iterator[Agents]:
     with Agents.connect(core.url(core.client_port)) as agents:
         yield agents
+
+
+@pytest.fixture
+def client() -> Any:
+    """Stands for a client of Dask, without a cluster."""
+    client = create_autospec(Client, instance=True)
+    client.asynchronous, client.status = False, "running"
+    return client
 
 
 @pytest.fixture

@@ -126,7 +126,7 @@ class DaskProcesses:
     def find_workers(self) -> list[int]:
         """The process ids of our workers, which are no children of Dask's."""
         folders = [open_fleet_folder(name) for name in self._fleet_names]
-        pids = [WorkerSlot(folder, "node-0", (), {}).pid for folder in folders]
+        pids = [WorkerSlot(folder, "node-0", (), dict).pid for folder in folders]
         return [pid for pid in pids if pid is not None]
 
     def close(self) -> None:
