@@ -124,12 +124,12 @@ class SessionMessages:
         self._on_write_failure = on_write_failure
         self._has_failed = False
         #: The new parts of incomplete messages, by id. Parts are joined when a message is read.
-        self._open_message: dict[str, list[str]] = {}
+        self._open_messages: dict[str, list[str]] = {}
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The messages in memory, oldest first, with all parts received so far."""
-        for message_id, parts in self._open_message.items():
+        for message_id, parts in self._open_messages.items():
             self._join(message_id, parts)
         return self.memory.messages
 
@@ -151,7 +151,7 @@ class SessionMessages:
         Raises:
             CommandError: `unknown_message_id`: the session has no such message.
         """
-        self._join(message_id, self._open_message.get(message_id, []))
+        self._join(message_id, self._open_messages.get(message_id, []))
         found = self.memory.get(message_id) or self.transcript.read(message_id)
         if found is None:
             raise CommandError(
@@ -168,7 +168,7 @@ class SessionMessages:
         Returns:
             False for the next part of a message that has begun; True otherwise.
         """
-        parts = self._open_message.get(message.id)
+        parts = self._open_messages.get(message.id)
         if not message.final and parts is not None:
             parts.append(message.content)
             self._notify(
@@ -178,9 +178,9 @@ class SessionMessages:
             )
             return False
         if message.final:
-            self._open_message.pop(message.id, None)
+            self._open_messages.pop(message.id, None)
         else:
-            self._open_message[message.id] = []
+            self._open_messages[message.id] = []
         if self.memory.get(message.id) is not None or message.id not in self.transcript:
             self.memory.put(message)  # otherwise an old message is edited that memory dropped
         self._drop_over_limit()
@@ -195,7 +195,7 @@ class SessionMessages:
         """Remove messages from memory and the transcript."""
         ids = tuple(removed_ids)
         for message_id in ids:
-            self._open_message.pop(message_id, None)
+            self._open_messages.pop(message_id, None)
             self.memory.remove(message_id)
         self.write_transcript(lambda: self.transcript.record_removal(ids))
 

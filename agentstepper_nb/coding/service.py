@@ -155,12 +155,12 @@ class CodingService:
             self._opening.discard(id)
 
     async def _list(self, params: wire.ListCodingSessions) -> wire.CodingSessionList:
-        is_open = tuple(each.info() for each in self._open.values())
+        live = tuple(each.info() for each in self._open.values())
         if params.state == "open":
-            return wire.CodingSessionList(sessions=is_open)
+            return wire.CodingSessionList(sessions=live)
         stored = await asyncio.to_thread(self._list_stored, params.limit)
         return wire.CodingSessionList(
-            sessions=stored if params.state == "kept" else is_open + stored
+            sessions=stored if params.state == "kept" else live + stored
         )
 
     def _list_stored(self, limit: int) -> tuple[wire.CodingSessionInfo, ...]:

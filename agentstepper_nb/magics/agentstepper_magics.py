@@ -78,6 +78,14 @@ _COMMANDS_WITHOUT_ARGUMENTS: Final = ("sessions", "fleet", "doctor", "seams", "h
 _COMMANDS_WITH_ARGUMENT: Final = ("nest", "on")
 #: The first words of lines that aren't options, but sentences: `breakpoints` reads them.
 _RULES: Final = ("break", "breakpoints", "price", "prices")
+#: All words that may come first on a line, except options.
+COMMAND_NAMES: Final = (
+    *_RULES,
+    *_COMMANDS_WITHOUT_ARGUMENTS,
+    *_COMMANDS_WITH_ARGUMENT[:1],
+    "chat",
+    "check",
+)
 
 
 def _drop_recorded_options(line: str) -> str:
@@ -103,10 +111,7 @@ def _check(words: argparse.Namespace) -> None:
         *_COMMANDS_WITHOUT_ARGUMENTS,
         *_COMMANDS_WITH_ARGUMENT[:1],
     ):
-        like = did_you_mean(
-            what,
-            (*_COMMANDS_WITHOUT_ARGUMENTS, *_COMMANDS_WITH_ARGUMENT[:1], *_RULES, "chat", "check"),
-        )
+        like = did_you_mean(what, COMMAND_NAMES)
         _agentstepper.refuse(f"There is no command “{what}”.{like}")
     asked = (words.kernel, words.by_input, words.export is not None, what is not None)
     pair = (what, words.how) == _COMMANDS_WITH_ARGUMENT

@@ -150,10 +150,10 @@ class CellThread(Generic[Value]):
         """Interrupt the call and give it time to end, until this thread is interrupted again."""
         try:
             self._interrupt()
-            notify_ended = self._done.wait(INTERRUPT_TIMEOUT_S)
+            has_ended = self._done.wait(INTERRUPT_TIMEOUT_S)
         except KeyboardInterrupt:
-            notify_ended = False
-        if not notify_ended:
+            has_ended = False
+        if not has_ended:
             interrupt.add_note(
                 "The cell's thread continues in the background until a call returns that "
                 f"Python can't interrupt: {_describe_position(self._ident)}."

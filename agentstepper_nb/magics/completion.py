@@ -5,22 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-_COMMANDS: Final = (
-    *(
-        "break",
-        "breakpoints",
-        "price",
-        "prices",
-        "sessions",
-        "fleet",
-        "chat",
-        "doctor",
-        "seams",
-        "nest",
-        "help",
-    ),
-    *("--kernel", "--input", "--export", "--run"),
-)
+from .agentstepper_magics import COMMAND_NAMES
+
+_FIRST_WORDS: Final = (*COMMAND_NAMES, "--kernel", "--input", "--export", "--run")
 _PLACES: Final = ("any", "tool", "llm", "event", "start", "error")
 _WATCHES: Final = ("tokens", "cost", "repeated", "touches")
 _OPTIONS: Final = ("hit", "once", "log", "for", "all", "where")
@@ -48,7 +35,7 @@ def list_candidates(line: str, chats: Callable[[], Sequence[str]] = tuple) -> li
 def _next(words: list[str], chats: Callable[[], Sequence[str]]) -> Sequence[str]:
     match words:
         case []:
-            return _COMMANDS
+            return _FIRST_WORDS
         case ["chat"]:
             return chats()
         case ["nest"]:

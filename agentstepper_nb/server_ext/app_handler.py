@@ -46,7 +46,7 @@ $body
 """)
 
 _VIEW = Template("""\
-<div id="as-app" data-base-url="$base_url" data-run="$run" data-ws="$ws"></div>
+<div id="as-app" data-base-url="$base_url" data-run="$run"></div>
 <noscript>AgentStepper shows its view with JavaScript, which this browser has switched off.</noscript>
 <script type="module" src="$script"></script>""")
 
@@ -89,6 +89,5 @@ class AppHandler(JupyterHandler):
         return _VIEW.substitute(
             base_url=escape(self.base_url),
             run=escape(self.get_query_argument("run", "")),
-            ws=escape(url_path_join(self.base_url, AUTH_RESOURCE, "ui")),
             script=escape(url_path_join(self._static_url, script)),
         )

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { commTransport } from "../src/client/comm";
 import { Client } from "../src/client/core_client";
+import { RUNTIME_SERVICE, RuntimeClient } from "../src/sessions/topics";
 import { FakeModel } from "./helpers/comm";
 import { settled, TestTimers } from "./helpers/peer";
 import { aHello } from "./helpers/values";
@@ -221,6 +222,32 @@ test.each([null, "text", 1, {}, { op: "texts" }, { op: "texts", texts: [1] }, { 
     expect(heard).toEqual(["opened"]);
   },
 );
+
+test("an RPC client's cancellation and its credit are not waited for: nobody answers them", async () => {
+  const model = new FakeModel();
+  const timers = new TestTimers();
+  const transport = commTransport(model, timers);
+  const options = { transport, name: "test", timers, onError() {} };
+  const client = new RuntimeClient({ ...options, service: RUNTIME_SERVICE });
+  client.start();
+  await settled();
+  const { link } = model.take("open");
+  let n = 0;
+  const say = (type: string, body: object, id?: string) =>
+    model.say(texts(link, JSON.stringify({ n: ++n, type, ...(id && { id }), body })));
+  say("welcome", { version: 1, core: "test 1", control: true });
+  const unsubscribe = client.subscribe("watch", { topic: "sessions" }, () => {});
+  model.inbox.length = 0;
+  const sent = () => JSON.parse(model.take("text").text ?? "").type;
+  for (let item = 0; item < 32; item += 1) say("item", { value: {} }, "v1");
+  expect(sent()).toBe("more");
+  timers.pass(5000);
+  expect(client.connection.value).toEqual({ kind: "open", control: true, core: "test 1" });
+  unsubscribe();
+  expect(sent()).toBe("cancel");
+  timers.pass(5000);
+  expect(client.connection.value).toEqual({ kind: "open", control: true, core: "test 1" });
+});
 
 describe("a client on it", () => {
   async function connected() {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from agentstepper_nb.magics.agentstepper_magics import AgentStepperMagics
 from agentstepper_nb.magics.completion import list_candidates
 
 
@@ -31,3 +34,11 @@ from agentstepper_nb.magics.completion import list_candidates
 )
 def test_candidates(line: str, offered: list[str]) -> None:
     assert list_candidates(line) == offered
+
+
+def test_each_documented_command_completes() -> None:
+    documented = re.findall(
+        r"``%agentstepper ([-a-z]+)", AgentStepperMagics.agentstepper.__doc__ or ""
+    )
+    assert set(list_candidates("%agentstepper ")) == {*documented, "--run"}
+    assert list_candidates("%agentstepper ch") == ["chat", "check"]

@@ -47,7 +47,6 @@ async def test_page(built: Path, extension: Any, jp_fetch: Any, jp_base_url: str
         "id": "as-app",
         "data-base-url": jp_base_url,
         "data-run": '"><script>alert(1)',
-        "data-ws": f"{jp_base_url}agentstepper/ui",
     }
     assert tags["script"]["type"] == "module"
     script = tags["script"]["src"]

@@ -65,9 +65,9 @@ class HandoffTool:
         if call.name != HANDOFF_TOOL or not self._others:
             return None
         try:
-            find_handoff = typed_json.decode(call.args_json, _Arguments)
+            arguments = typed_json.decode(call.args_json, _Arguments)
         except (ValueError, RecursionError) as error:
             return f"The arguments can't be used: {error}."
-        if find_handoff.agent_name not in self._others:
+        if arguments.agent_name not in self._others:
             return f"There is no such agent; there are: {', '.join(self._others)}."
-        return Handoff(find_handoff.agent_name, find_handoff.text)
+        return Handoff(arguments.agent_name, arguments.text)

@@ -38,13 +38,13 @@ def encode_events(completion: chat_completions.ChatCompletion) -> Iterator[bytes
     numbers = count()
     begun = _response(completion, []) | {"status": "in_progress", "usage": None}
     ended = _response(completion, items)
-    is_sent: list[dict[str, Any]] = [
+    events: list[dict[str, Any]] = [
         {"type": "response.created", "response": begun},
         {"type": "response.in_progress", "response": begun},
         *(event for index, item in enumerate(items) for event in _item_events(index, item)),
         {"type": f"response.{ended['status']}", "response": ended},
     ]
-    for event in is_sent:
+    for event in events:
         data = msgspec.json.encode(event | {"sequence_number": next(numbers)})
         yield sse.encode_event(data, event["type"])
 

@@ -39,17 +39,3 @@ function childrenOf(value: Value): Map<string, Value> {
 }
 
 const escapeKey = (key: string) => key.replaceAll("~", "~0").replaceAll("/", "~1");
-
-/** The pointers to a document's values that are no objects, in their order; the first so many. */
-export function leafPaths(text: string, most = 50): string[] {
-  const root = documentOf(text);
-  const found: string[] = [];
-  const visit = (value: Value, path: string) => {
-    if (found.length >= most) return;
-    const children = childrenOf(value);
-    if (children.size === 0) found.push(path);
-    for (const [key, child] of children) visit(child, `${path}/${escapeKey(key)}`);
-  };
-  if (root) visit(root, "");
-  return found;
-}

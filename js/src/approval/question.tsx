@@ -116,7 +116,7 @@ export function Decision({ row, body }: { row: TimelineRow; body: MessageBody })
 const LONGEST = 10_000;
 
 /** What was written and not sent, by row: a look elsewhere loses nothing. */
-const isDraftKept = new Map<string, string>();
+const denialDrafts = new Map<string, string>();
 
 export function Denial({ model, row }: { model: Model; row: TimelineRow }) {
   const field = useRef<HTMLInputElement>(null);
@@ -145,8 +145,8 @@ export function Denial({ model, row }: { model: Model; row: TimelineRow }) {
         aria-label="Reason for the denial"
         placeholder="Reason for the agent to read"
         maxLength={LONGEST}
-        defaultValue={isDraftKept.get(row.id) ?? ""}
-        onInput={({ currentTarget }) => isDraftKept.set(row.id, currentTarget.value)}
+        defaultValue={denialDrafts.get(row.id) ?? ""}
+        onInput={({ currentTarget }) => denialDrafts.set(row.id, currentTarget.value)}
       />
       <Button
         outline

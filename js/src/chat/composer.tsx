@@ -20,8 +20,8 @@ export function Composer({ model }: { model: ChatModel }) {
     waits ?? textDisabledReason(text) ?? (model.sending.value ? "The message is being sent" : null);
   const send = async () => {
     if (disabledReason !== null) return;
+    field.current?.focus(); // now: by the answer the person may be elsewhere
     await model.send();
-    field.current?.focus();
   };
   return (
     <form

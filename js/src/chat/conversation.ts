@@ -50,13 +50,13 @@ export class Conversation {
   }
 
   /** A page of the transcript, which comes before the first message. */
-  prepend(page: readonly Message[], appendText: boolean): void {
+  prepend(page: readonly Message[], hasMore: boolean): void {
     const known = this.messages.peek();
     const ids = new Set(known.map(({ id }) => id));
     const older = page.filter(({ id }) => !ids.has(id)).map(shown);
     batch(() => {
       this.messages.value = [...older, ...known];
-      this.#whole.value = !appendText;
+      this.#whole.value = !hasMore;
     });
   }
 

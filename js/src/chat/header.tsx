@@ -165,10 +165,10 @@ export function Title({ model }: { model: ChatModel }) {
   const button = useRef<HTMLButtonElement>(null);
   if (!info) return <span />;
   if (writing) {
-    const done = (title: string | null) => {
+    const done = (title: string | null, byKey: boolean) => {
       setWriting(false);
       if (title !== null && title.trim() !== info.title) void model.set({ title: title.trim() });
-      requestAnimationFrame(() => button.current?.focus());
+      if (byKey) requestAnimationFrame(() => button.current?.focus());
     };
     return <Field title={info.title} onDone={done} />;
   }
@@ -190,18 +190,18 @@ export function Title({ model }: { model: ChatModel }) {
 
 interface FieldProps {
   title: string;
-  /** Null: it stays as it is. */
-  onDone(title: string | null): void;
+  /** Null: it stays as it is. Without a key the person has gone elsewhere. */
+  onDone(title: string | null, byKey: boolean): void;
 }
 
 function Field({ title, onDone }: FieldProps) {
   const field = useRef<HTMLInputElement>(null);
   const over = useRef(false);
   useEffect(() => field.current?.select(), []);
-  const end = (value: string | null) => {
+  const end = (value: string | null, byKey: boolean) => {
     if (over.current) return; // what goes also loses the focus
     over.current = true;
-    onDone(value);
+    onDone(value, byKey);
   };
   return (
     <input
@@ -210,12 +210,15 @@ function Field({ title, onDone }: FieldProps) {
       aria-label="Title of the conversation"
       maxLength={LONGEST}
       defaultValue={title}
-      onBlur={({ currentTarget }) => end(currentTarget.value)}
+      onBlur={({ currentTarget: { value } }) => {
+        // Later: what goes before the focus has arrived elsewhere would hold it back.
+        setTimeout(() => end(value, false));
+      }}
       onKeyDown={(event) => {
         if (event.isComposing || (event.key !== "Enter" && event.key !== "Escape")) return;
         event.preventDefault();
         event.stopPropagation();
-        end(event.key === "Enter" ? event.currentTarget.value : null);
+        end(event.key === "Enter" ? event.currentTarget.value : null, true);
       }}
     />
   );

@@ -1,6 +1,6 @@
 /** All conversations: those that are live, and those that are kept and can be opened again. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Button } from "../view/button";
 import { formatCount, formatDate } from "../view/format";
 import { cx } from "../view/hooks";
@@ -54,13 +54,12 @@ export function List({ model, isOverlay, onClose, onBegun }: ListProps) {
       <ErrorBar class="as-ChatNews" error={sessions.error} />
       <ul class="as-Scroll as-ChatList-rows">
         {sessions.all.value?.map((info) => (
-          <li key={info.id} class="as-ChatItem">
-            {sessions.confirmingDelete.value === info.id ? (
-              <DeleteConfirmation model={model} info={info} />
-            ) : (
-              <Item model={model} info={info} onLook={() => void go(model.openSession(info.id))} />
-            )}
-          </li>
+          <Item
+            key={info.id}
+            model={model}
+            info={info}
+            onLook={() => void go(model.openSession(info.id))}
+          />
         ))}
       </ul>
     </section>
@@ -73,7 +72,35 @@ interface ItemProps {
   onLook(): void;
 }
 
-function Item({ model, info, onLook }: ItemProps) {
+/** One conversation. Where a part of it goes that has the focus, the list keeps the focus. */
+function Item(props: ItemProps) {
+  const { model, info } = props;
+  const item = useRef<HTMLLIElement>(null);
+  const isConfirming = model.sessions.confirmingDelete.value === info.id;
+  useLayoutEffect(() => {
+    if (isConfirming) return () => focusFirst(item.current);
+  }, [isConfirming]);
+  useLayoutEffect(
+    () => () => {
+      const gone = item.current; // still in the document here
+      if (!gone?.contains(document.activeElement)) return;
+      focusFirst(gone.nextElementSibling ?? gone.previousElementSibling ?? gone.closest("section"));
+    },
+    [],
+  );
+  return (
+    <li ref={item} class="as-ChatItem">
+      {isConfirming ? <DeleteConfirmation model={model} info={info} /> : <Shown {...props} />}
+    </li>
+  );
+}
+
+/** Focus a conversation, or what begins one where none is left. */
+function focusFirst(within: Element | null): void {
+  within?.querySelector<HTMLElement>(".as-ChatItem-open, .as-ChatList-bar button")?.focus();
+}
+
+function Shown({ model, info, onLook }: ItemProps) {
   const { id, live, updated_at, messages } = info;
   const status = sessionStatus(info);
   const title = titleOf(info);

@@ -1,6 +1,7 @@
 /** What the view of a chat knows and does. The conversation lives in the kernel; here is what is looked at. */
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import { type CommandError, LinkLost } from "../client/core_client";
+import { newKey } from "../client/idempotent_requests";
 import { browserTimers, type Timers, type Transport } from "../client/transport";
 import { Inbox, nextFrame, type Schedule } from "../model/inbox";
 import { browserStorage, type KeyValueStorage } from "../model/storage";
@@ -19,12 +20,13 @@ import type {
 // reload.
 
 /** Letters that are kept over a reload: a tab's storage is small. */
-const DRAFT_PREFIX = 100_000;
+const MAX_STORED_CHARS = 100_000;
 const key = (session: string) => `chat-draft:${session}`;
 
 export class ChatDrafts {
   readonly #memory: KeyValueStorage;
   readonly #texts = signal<ReadonlyMap<string, string>>(new Map());
+  readonly #messageKeys = new Map<string, string>();
 
   constructor(memory: KeyValueStorage = browserStorage(() => sessionStorage)) {
     this.#memory = memory;
@@ -39,9 +41,19 @@ export class ChatDrafts {
     return this.#texts.peek().get(session) ?? this.#memory.get(key(session)) ?? "";
   }
 
+  /** The key of the draft as a message: until a draft changes, the message is said once, however often
+   * it is sent. */
+  messageKey(session: string, agent: string | null): string {
+    const message = JSON.stringify([session, agent]);
+    const found = this.#messageKeys.get(message) ?? newKey();
+    this.#messageKeys.set(message, found);
+    return found;
+  }
+
   set(session: string, text: string): void {
+    this.#messageKeys.clear();
     this.#texts.value = new Map([...this.#texts.peek(), [session, text]]);
-    if (text === "" || text.length > DRAFT_PREFIX) this.#memory.remove(key(session));
+    if (text === "" || text.length > MAX_STORED_CHARS) this.#memory.remove(key(session));
     else this.#memory.set(key(session), text);
   }
 }
@@ -60,11 +72,6 @@ interface ChatOptions {
 
 /** Messages of a page of earlier ones. */
 const PAGE = 50;
-
-/** What becomes of a message whose answer never came. */
-const ANSWER_LOST =
-  "The connection was lost before the answer came. Look whether your message stands above before you " +
-  "send it again.";
 
 export class ChatModel implements TranscriptModel {
   readonly client: ChatClient;
@@ -98,6 +105,8 @@ export class ChatModel implements TranscriptModel {
   readonly #initialSession: string;
   readonly #key: string;
   readonly #conversation;
+  /** How often another session was asked for: only the last one is shown. */
+  #showCount = 0;
   #unsubscribe = () => {};
 
   constructor(options: ChatOptions) {
@@ -143,19 +152,26 @@ export class ChatModel implements TranscriptModel {
 
   // ---- which session is looked at -------------------------------------------------------------------
 
-  /** Look at another session. One that is only kept is opened. */
+  /** Look at another session; whether it is shown. One that is only kept is opened. */
   async openSession(id: string): Promise<boolean> {
+    const count = ++this.#showCount;
     if (id === this.session.peek() && !this.removed.peek()) return true;
     if (this.sessions.find(id)?.live === false && !(await this.sessions.open(id))) return false;
-    this.#show(id);
-    return true;
+    return this.#showIfWanted(id, count);
   }
 
-  /** Begin another conversation, and look at it. */
+  /** Begin another conversation, and look at it; whether it is shown. */
   async createSession(): Promise<boolean> {
+    const count = ++this.#showCount;
     const created = await this.sessions.create();
-    if (created !== null) this.#show(created);
-    return created !== null;
+    return created !== null && this.#showIfWanted(created, count);
+  }
+
+  /** Show a session, unless the person asked for another one meanwhile. */
+  #showIfWanted(id: string, count: number): boolean {
+    if (count !== this.#showCount) return false;
+    this.#show(id);
+    return true;
   }
 
   #show(id: string): void {
@@ -180,14 +196,13 @@ export class ChatModel implements TranscriptModel {
     if (this.sending.peek() || content.trim() === "") return false;
     this.sending.value = true;
     const agent_name = this.recipient.peek();
-    const accepted = await this.#run(
-      () =>
-        this.client.request("send", {
-          session,
-          content,
-          ...(agent_name !== null && { agent_name }),
-        }),
-      ANSWER_LOST,
+    const accepted = await this.#run(() =>
+      this.client.request("send", {
+        session,
+        content,
+        ...(agent_name !== null && { agent_name }),
+        key: this.drafts.messageKey(session, agent_name),
+      }),
     );
     if (accepted && this.drafts.peek(session) === content) this.drafts.set(session, "");
     if (accepted) this.sent.value += 1;
@@ -240,13 +255,13 @@ export class ChatModel implements TranscriptModel {
     if (this.#conversation.peek() === conversation) this.loadingEarlier.value = false;
   }
 
-  async #run(act: () => Promise<unknown>, lost?: string): Promise<boolean> {
+  async #run(act: () => Promise<unknown>): Promise<boolean> {
     this.error.value = null;
     try {
       await act();
       return true;
     } catch (error) {
-      this.fail(error instanceof LinkLost && lost !== undefined ? lost : (error as Error).message);
+      this.fail((error as Error).message);
       return false;
     }
   }

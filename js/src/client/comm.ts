@@ -87,12 +87,12 @@ class CommLink implements Link {
     queueMicrotask(() => this.#begin());
   }
 
-  send(text: string): void {
+  send(text: string, isAnswered = true): void {
     if (this.#isClosed) return;
     if (this.#name === null) this.#unsent.push(text);
     for (const name of this.#name === null ? this.#openingLinks : [this.#name])
       this.#sendText(name, text);
-    if (!this.#isClosed) this.#startStallTimer();
+    if (isAnswered && !this.#isClosed) this.#startStallTimer();
   }
 
   close(): void {

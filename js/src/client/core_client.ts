@@ -7,6 +7,7 @@ import {
   decode,
   type Envelope,
   encode,
+  isPushName,
   type PushName,
   VERSION,
 } from "../protocol/messages";
@@ -189,29 +190,13 @@ export class Client {
 
   #onPush({ type, body }: Envelope): void {
     const { listener } = this.#options;
-    switch (type) {
-      case "run":
-      case "run_gone":
-      case "row":
-      case "commit":
-      case "commit_changed":
-      case "note":
-      case "store":
-      case "stop":
-      case "stop_gone":
-      case "prices":
-        listener.push(type, body as ToUi[typeof type]);
-        break;
-      case "error": {
-        const { code, message } = body as UiError;
-        listener.onError(code, message);
-        break;
-      }
-      default:
-        listener.onError(
-          "unknown_message",
-          `The Core is newer: it sent “${type}”. Reload the page.`,
-        );
+    if (isPushName(type)) {
+      listener.push(type, body as ToUi[PushName]);
+    } else if (type === "error") {
+      const { code, message } = body as UiError;
+      listener.onError(code, message);
+    } else {
+      listener.onError("unknown_message", `The Core is newer: it sent “${type}”. Reload the page.`);
     }
   }
 

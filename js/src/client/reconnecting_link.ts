@@ -77,8 +77,8 @@ export class ReconnectingLink {
     this.#drop();
   }
 
-  send(text: string): void {
-    this.#link?.send(text);
+  send(text: string, isAnswered?: boolean): void {
+    this.#link?.send(text, isAnswered);
   }
 
   /** The greeting was answered. */

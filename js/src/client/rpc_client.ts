@@ -129,7 +129,7 @@ export class RpcClient<
     if (this.connection.peek().kind === "open") this.#openStream(subscription);
     return () => {
       this.#subscriptions.delete(subscription);
-      if (subscription.id !== null) this.#link.send(this.#writer.cancel(subscription.id));
+      if (subscription.id !== null) this.#link.send(this.#writer.cancel(subscription.id), false);
       subscription.id = null;
     };
   }
@@ -170,7 +170,7 @@ export class RpcClient<
     batch(() => subscription.onItem(item));
     subscription.received += 1;
     if (subscription.id === null || subscription.received * 2 < WINDOW) return;
-    this.#link.send(this.#writer.grantCredit(id, subscription.received));
+    this.#link.send(this.#writer.grantCredit(id, subscription.received), false);
     subscription.received = 0;
   }
 

@@ -22,7 +22,8 @@ export interface LinkEvents {
 
 /** One attempt to reach the Core, and the connection that comes of it. */
 export interface Link {
-  send(text: string): void;
+  /** @param isAnswered False: the other end answers nothing, and so no answer stays away. */
+  send(text: string, isAnswered?: boolean): void;
   close(): void;
 }
 

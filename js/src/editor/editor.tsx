@@ -127,17 +127,13 @@ function JsonHead({ session }: { session: EditSession }) {
 
 /** The edit of a row, begun anew only where nothing of the person's can be lost. */
 function useSession(model: Model, row: TimelineRow, body: MessageBody, shape: ContentShape) {
-  const disabledReason = useRef<{ session: EditSession; body: MessageBody } | null>(null);
+  const current = useRef<{ session: EditSession; body: MessageBody } | null>(null);
   const [, redraw] = useState(0);
-  const untouched =
-    disabledReason.current !== null && disabledReason.current.session.draft.value === null;
-  if (
-    disabledReason.current === null ||
-    (untouched && !sameBody(disabledReason.current.body, body))
-  ) {
-    disabledReason.current = { session: begin(model, row, body, shape), body };
+  const untouched = current.current !== null && current.current.session.draft.value === null;
+  if (current.current === null || (untouched && !sameBody(current.current.body, body))) {
+    current.current = { session: begin(model, row, body, shape), body };
   }
-  const { session } = disabledReason.current;
+  const { session } = current.current;
 
   const autosave = useRef<Autosave | null>(null);
   useEffect(() => {
@@ -146,7 +142,7 @@ function useSession(model: Model, row: TimelineRow, body: MessageBody, shape: Co
   }, [session]);
 
   const restart = () => {
-    disabledReason.current = null;
+    current.current = null;
     redraw((times) => times + 1);
   };
   return { session, restart };

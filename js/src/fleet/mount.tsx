@@ -29,11 +29,11 @@ export interface MountOptions extends RunAccess {
 export function mountFleet(
   element: HTMLElement,
   transport: Transport,
-  { height, ...getRunAccess }: MountOptions = {},
+  { height, ...runAccess }: MountOptions = {},
 ): () => void {
   addStyles(element);
   const model = new FleetModel({ transport, name: `agentstepper_nb fleet ${VERSION}` });
   return mountStandalone(element, model, height, (place) => (
-    <Root model={model} place={place} getRunAccess={getRunAccess} />
+    <Root model={model} place={place} runAccess={runAccess} />
   ));
 }

@@ -33,16 +33,16 @@ const FOCUS_FALLBACKS = [
 interface RootProps {
   model: FleetModel;
   place: ViewPlacement;
-  getRunAccess: RunAccess;
+  runAccess: RunAccess;
 }
 
-export function Root({ model, place, getRunAccess }: RootProps) {
+export function Root({ model, place, runAccess }: RootProps) {
   const root = useRef<HTMLDivElement>(null);
   const [height, setHeight] = useHeight(place);
   useKeepFocus(root, FOCUS_FALLBACKS);
   useSharedKeys(root);
   const [command, setCommand] = useState<string | null>(null);
-  const onOpen = (run: string) => setCommand(openRun(run, getRunAccess));
+  const onOpen = (run: string) => setCommand(openRun(run, runAccess));
   const onOpenSession = (session: FleetSession) => {
     if (openDisabledReason(session) === null && session.run_id !== null) onOpen(session.run_id);
   };

@@ -12,7 +12,7 @@ import { INITIAL_LIMIT_ALONE, textBytes } from "./fold";
 import { documentOf, parseContent, type ShownText, shownText } from "./parsed/content";
 import type { Message, ParsedContent } from "./parsed/parts";
 import { type Group, promptDelta, promptsBefore } from "./prompt_delta";
-import type { FocusRequest } from "./row_pane";
+import type { RowView } from "./row_pane";
 import type { ContentShape } from "./title";
 
 export { styles };
@@ -22,7 +22,7 @@ export interface ContentsProps {
   row: TimelineRow;
   shape: ContentShape;
   body: MessageBody;
-  view: FocusRequest;
+  view: RowView;
 }
 
 export function Contents({ model, row, shape, body, view }: ContentsProps) {

@@ -6,7 +6,7 @@ import type { Model } from "../model/model";
 import { rowOf } from "../model/rows";
 import { lazy, withStyles } from "../view/lazy";
 import { Empty } from "../view/notices";
-import { type FocusRequest, RowPane } from "./row_pane";
+import { RowPane, type RowView } from "./row_pane";
 
 // ---- A file that stands under the selected row, in the inspector's place.
 
@@ -44,7 +44,7 @@ function filePane(model: Model) {
 
 export function Inspector({ model }: { model: Model }) {
   // Which view is wanted stays when the row changes: who reads Raw goes on reading Raw.
-  const [focusRequest, setFocusRequest] = useState<FocusRequest>("read");
+  const [rowView, setRowView] = useState<RowView>("read");
   const row = rowOf(model.rows.value, model.selectedRow.value);
 
   // A row that was answered is read again.
@@ -57,15 +57,9 @@ export function Inspector({ model }: { model: Model }) {
   const pane = useMemo(
     () =>
       row && (
-        <RowPane
-          key={row.id}
-          model={model}
-          row={row}
-          focusRequest={focusRequest}
-          onFocusRequest={setFocusRequest}
-        />
+        <RowPane key={row.id} model={model} row={row} rowView={rowView} onRowView={setRowView} />
       ),
-    [model, row, focusRequest],
+    [model, row, rowView],
   );
   return (
     <section class="as-Pane as-Inspector" aria-label="Inspector">

@@ -22,16 +22,16 @@ import { NoteButton, RowNote } from "./row_note";
 import { type ContentShape, SHAPE_LABELS, shapeOf, Title } from "./title";
 
 /** The view that the person asked for; shown where the row has it. */
-export type FocusRequest = "read" | "diff" | "raw" | "stack";
+export type RowView = "read" | "diff" | "raw" | "stack";
 
 interface RowPaneProps {
   model: Model;
   row: TimelineRow;
-  focusRequest: FocusRequest;
-  onFocusRequest(focusRequest: FocusRequest): void;
+  rowView: RowView;
+  onRowView(rowView: RowView): void;
 }
 
-export function RowPane({ model, row, focusRequest, onFocusRequest }: RowPaneProps) {
+export function RowPane({ model, row, rowView, onRowView }: RowPaneProps) {
   // The last known body stays while a newer revision is on its way.
   const loading = useLoaded(model, row.id, () => model.body(row), {
     version: `${row.revision} ${row.approval && row.answer}`,
@@ -57,8 +57,8 @@ export function RowPane({ model, row, focusRequest, onFocusRequest }: RowPanePro
           row={row}
           shape={shape}
           loading={loading}
-          focusRequest={focusRequest}
-          onFocusRequest={onFocusRequest}
+          rowView={rowView}
+          onRowView={onRowView}
         />
       )}
       {hasAnswers(model, row) && (
@@ -86,12 +86,12 @@ interface ReadingProps extends RowPaneProps {
   loading: LoadState<MessageBody>;
 }
 
-function Reading({ model, row, shape, loading, focusRequest, onFocusRequest }: ReadingProps) {
+function Reading({ model, row, shape, loading, rowView, onRowView }: ReadingProps) {
   const body = loading.kind === "ready" ? loading.value : undefined;
   const draft = model.draft(row.id).value;
   const compared = body !== undefined && (body.edit != null || (row.pending && draft !== null));
   const late = draft !== null && !(row.pending && draft.revision === row.revision);
-  const view = shownView(focusRequest, compared, stackDisabledReason(model, row) === null);
+  const view = shownView(rowView, compared, stackDisabledReason(model, row) === null);
   return (
     <>
       <PaneBar
@@ -101,7 +101,7 @@ function Reading({ model, row, shape, loading, focusRequest, onFocusRequest }: R
         body={body}
         differs={compared}
         view={view}
-        onView={onFocusRequest}
+        onView={onRowView}
       />
       <HaltReason model={model} row={row} />
       {row.effects && <EffectNotes model={model} row={row} />}
@@ -122,7 +122,7 @@ function Reading({ model, row, shape, loading, focusRequest, onFocusRequest }: R
   );
 }
 
-const NAMES: Record<FocusRequest, string> = {
+const NAMES: Record<RowView, string> = {
   read: "Contents",
   diff: "Original and edit",
   raw: "Raw JSON",
@@ -130,7 +130,7 @@ const NAMES: Record<FocusRequest, string> = {
 };
 
 /** What can be shown of what the person asked for last. */
-function shownView(asked: FocusRequest, compared: boolean, isHalted: boolean): FocusRequest {
+function shownView(asked: RowView, compared: boolean, isHalted: boolean): RowView {
   if (asked === "diff" && !compared) return "read";
   return asked === "stack" && !isHalted ? "read" : asked;
 }
@@ -158,8 +158,8 @@ interface PaneBarProps {
   body: MessageBody | undefined;
   /** Whether there is something to compare. */
   differs: boolean;
-  view: FocusRequest;
-  onView(view: FocusRequest): void;
+  view: RowView;
+  onView(view: RowView): void;
 }
 
 export function PaneBar({ model, row, shape, body, differs, view, onView }: PaneBarProps) {
@@ -229,7 +229,7 @@ const READ_LABELS: Record<ContentShape, string> = {
 };
 
 /** All of them at each row, so that none moves from row to row. */
-function segments(shape: ContentShape, differs: boolean): Segment<FocusRequest>[] {
+function segments(shape: ContentShape, differs: boolean): Segment<RowView>[] {
   const disabledReason = differs ? null : "Nothing was edited here";
   return [
     { key: "read", label: READ_LABELS[shape] },
@@ -281,7 +281,7 @@ export function OriginalButton({ model }: { model: Model }) {
   );
 }
 
-function copyLabel(shape: ContentShape, view: FocusRequest): string {
+function copyLabel(shape: ContentShape, view: RowView): string {
   return view === "raw" ? "Copy the JSON text, exactly" : `Copy the ${SHAPE_LABELS[shape]}`;
 }
 

@@ -167,7 +167,7 @@ export function makeHaltNotifier({ Base, panel, notifications, show }: Options):
   const item = new Base({ node: button });
   button.hidden = true;
   const told = new Set<string>();
-  let shown = "";
+  let shown: { run: string; id: string } | null = null;
   return {
     item,
     notify(halted, seen) {
@@ -175,14 +175,15 @@ export function makeHaltNotifier({ Base, panel, notifications, show }: Options):
       panel.title.className = halted === null ? "" : BADGE;
       panel.title.caption = halted === null ? "Agent debugger" : "Agent debugger: agent halted";
       panel.title.label = halted === null ? "" : "●";
-      if (shown !== "" && halted === null) {
-        notifications.dismiss(shown);
-        shown = "";
+      if (shown !== null && shown.run !== halted) {
+        notifications.dismiss(shown.id);
+        shown = null;
       }
       if (halted === null || seen || told.has(halted)) return;
       told.add(halted); // once for each run: a person may step without looking
       const actions = [{ label: "Show", callback: show }];
-      shown = notifications.emit("Agent halted", "info", { autoClose: false, actions });
+      const id = notifications.emit("Agent halted", "info", { autoClose: false, actions });
+      shown = { run: halted, id };
     },
   };
 }

@@ -3,6 +3,7 @@ import { batch, computed, type ReadonlySignal, type Signal, signal } from "@prea
 import type { BreakpointDraft } from "../breakpoints/draft";
 import { type Client, CommandError, LinkLost } from "../client/core_client";
 import type { IconName } from "../icons/icon";
+import { BREAKPOINT_PUSH_NAMES } from "../protocol/messages";
 import type {
   BreakpointRule,
   DryRunOutcome,
@@ -22,15 +23,13 @@ interface BreakpointsOptions {
   run: ReadonlySignal<Run | null>;
 }
 
-const PUSHES = ["stop", "stop_gone", "prices", "edit_rule", "edit_rule_gone"] as const;
+type PushName = (typeof BREAKPOINT_PUSH_NAMES)[number];
 
 /** A push that is about breakpoints, edit rules or prices. */
-export type BreakpointPush = {
-  [P in (typeof PUSHES)[number]]: { type: P; body: ToUi[P] };
-}[(typeof PUSHES)[number]];
+export type BreakpointPush = { [P in PushName]: { type: P; body: ToUi[P] } }[PushName];
 
 export const isBreakpointPush = <P extends { type: string }>(push: P): push is P & BreakpointPush =>
-  (PUSHES as readonly string[]).includes(push.type);
+  (BREAKPOINT_PUSH_NAMES as readonly string[]).includes(push.type);
 
 export class Breakpoints {
   /** All breakpoints, in the order in which they were made. */

@@ -72,10 +72,12 @@ export class Commands {
   /** Add a message to a pending prompt, after its draft where there is one. */
   async guide(row: TimelineRow, text: string): Promise<boolean> {
     if (!this.#sendable(row)) return false;
+    const draft = this.#model.draft(row.id);
+    const sent = draft.peek()?.text;
     const taken = await this.#sendForRun((run) =>
       this.#client.request("guide", { run: run.id, ...this.#haltPointRef(row), text }),
     );
-    if (taken) this.#model.draft(row.id).value = null;
+    if (taken && draft.peek()?.text === sent) draft.value = null; // else it was edited meanwhile
     return taken;
   }
 

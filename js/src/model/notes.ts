@@ -47,21 +47,26 @@ export class Notes {
   async write(run: string, row: string, text: string): Promise<void> {
     const key = keyOf(run, row);
     const trimmed = text.trim();
-    if (this.#isStored(run, row, trimmed)) return this.#setUnsaved(key, null);
+    if (this.#isStored(run, row, trimmed) && !this.#unsaved.peek().has(key)) return;
     this.#setUnsaved(key, trimmed);
     try {
       await this.#options.send({ run, message: row, text: trimmed });
-      this.#setUnsaved(key, null);
+      this.#clearUnsaved(key, trimmed);
     } catch (error) {
       // A lost link says so itself, in the header; the note goes on saying that it isn't kept.
       if (error instanceof CommandError) this.#options.onError(error.code, error.message);
-      if (trimmed === "") this.#setUnsaved(key, null); // the old one is there still, and shown again
+      if (trimmed === "") this.#clearUnsaved(key, ""); // the old one is there still, and shown again
     }
   }
 
   #isStored(run: string, row: string, text: string): boolean {
     const { storedNotes, run: shown } = this.#options;
     return shown.peek()?.id === run && (storedNotes.peek().get(row)?.text ?? "") === text;
+  }
+
+  /** This text waits no more; another that was written meanwhile does. */
+  #clearUnsaved(key: string, text: string): void {
+    if (this.#unsaved.peek().get(key) === text) this.#setUnsaved(key, null);
   }
 
   #setUnsaved(key: string, text: string | null): void {

@@ -195,8 +195,8 @@ export class RowWindow {
     const query = { run: this.#run, around: id, first: 1, last: PAGE_ROWS };
     const fetch = this.#fetch(query, null, isSilent);
     this.#fetchesById.set(id, fetch);
-    const excess = () => this.#fetchesById.get(id) === fetch && this.#fetchesById.delete(id);
-    void fetch.then(excess);
+    const forget = () => this.#fetchesById.get(id) === fetch && this.#fetchesById.delete(id);
+    void fetch.then(forget);
     return fetch;
   }
 

@@ -251,36 +251,6 @@ const isSameQuery = (one: RowQuery, other: RowQuery): boolean =>
 
 // ---- How pushes change what is known. Pure: new arrays out, so that a signal sees a change.
 
-/** Put new and changed rows among the others, by seq. */
-export function foldRows(
-  rows: readonly TimelineRow[],
-  changed: readonly TimelineRow[],
-): readonly TimelineRow[] {
-  if (changed.length === 0) return rows;
-  const next = rows.slice();
-  for (const row of changed) {
-    const at = place(next, row.seq);
-    next.splice(at, next[at]?.seq === row.seq ? 1 : 0, row);
-  }
-  return next;
-}
-
-/** The index of the first row whose seq isn't smaller. */
-function place(rows: readonly TimelineRow[], seq: number): number {
-  let low = 0;
-  let high = rows.length;
-  // Nearly every row is the newest, or stands just before it.
-  const last = rows[high - 1];
-  if (last && last.seq < seq) return high;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    const row = rows[middle];
-    if (row && row.seq < seq) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 /** The row of an id, looked for from the end: what is asked for is nearly always recent. */
 export function rowOf(rows: readonly TimelineRow[], id: string | null): TimelineRow | null {
   if (id === null) return null;

@@ -6,20 +6,29 @@ export const VERSION = 2;
 export const SUBPROTOCOL = "agentstepper.v2";
 
 export type CommandName = keyof FromUi;
+/** What the Core sends unasked about breakpoints, edit rules and prices. */
+export const BREAKPOINT_PUSH_NAMES = [
+  "stop",
+  "stop_gone",
+  "edit_rule",
+  "edit_rule_gone",
+  "prices",
+] as const;
 /** What the Core sends unasked. */
-export type PushName =
-  | "run"
-  | "run_gone"
-  | "row"
-  | "commit"
-  | "commit_changed"
-  | "note"
-  | "store"
-  | "stop"
-  | "stop_gone"
-  | "edit_rule"
-  | "edit_rule_gone"
-  | "prices";
+const PUSH_NAMES = [
+  "run",
+  "run_gone",
+  "row",
+  "commit",
+  "commit_changed",
+  "note",
+  "store",
+  ...BREAKPOINT_PUSH_NAMES,
+] as const satisfies readonly (keyof ToUi)[];
+export type PushName = (typeof PUSH_NAMES)[number];
+
+export const isPushName = (type: string): type is PushName =>
+  (PUSH_NAMES as readonly string[]).includes(type);
 
 /** The name of each command's answer, where it isn't an error. */
 export interface Answers extends Record<CommandName, keyof ToUi> {

@@ -45,9 +45,9 @@ function GuidanceForm({ model, actionForm }: ActionPanelProps) {
   const send = async () => {
     if (disabledReason !== null || sending) return;
     setSending(true);
+    field.current?.focus(); // now: by the answer the person may be elsewhere
     await model.submitActionForm();
     setSending(false);
-    field.current?.focus();
   };
   const button = (
     <Button

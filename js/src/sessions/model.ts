@@ -2,11 +2,12 @@
 
 import { batch, computed, signal } from "@preact/signals";
 import { LinkLost } from "../client/core_client";
+import { IdempotentRequests } from "../client/idempotent_requests";
 import { browserTimers, type Timers, type Transport } from "../client/transport";
 import { readOnlyReason } from "../model/controls";
 import { Inbox } from "../model/inbox";
 import type { AgentState, Conversation, TopicEvent } from "../protocol/runtime.gen";
-import { IdempotentRequests, SessionActions } from "./session_actions";
+import { failedSessionsText, SessionActions } from "./session_actions";
 import {
   type Column,
   DEFAULT_SORTING,
@@ -71,9 +72,7 @@ export class SessionsModel {
   constructor({ transport, name, conversation, timers = browserTimers }: SessionsOptions) {
     const soon = (then: () => void) => timers.after(BATCH_MS, then);
     this.#inbox = new Inbox(soon, (notices) => this.#apply(notices));
-    const onError = (error: Error) => {
-      if (!(error instanceof LinkLost)) this.actions.fail(error.message); // the header says it
-    };
+    const onError = (error: Error) => this.actions.fail(error.message);
     this.client = new RuntimeClient({
       transport,
       service: RUNTIME_SERVICE,
@@ -207,12 +206,23 @@ export class SessionsModel {
     });
   }
 
-  /** Let sessions take part in the conversation that is open. */
+  /** Let sessions take part in the conversation that is open: one that can't doesn't keep the others out. */
   addParticipants(sessions: readonly string[]): Promise<boolean> {
     const conversation_id = this.conversationTopic.id.peek() ?? "";
     return this.#run(async () => {
-      for (const session_id of sessions)
-        await this.client.request("join", { conversation_id, kind: "session", session_id });
+      const failures: { session_id: string; reason: string }[] = [];
+      for (const session_id of sessions) {
+        try {
+          await this.client.request("join", { conversation_id, kind: "session", session_id });
+        } catch (error) {
+          failures.push({ session_id, reason: (error as Error).message });
+        }
+      }
+      const [first] = failures;
+      if (!first) return;
+      const name = this.states.peek().get(first.session_id)?.agent_id ?? first.session_id;
+      const who = failedSessionsText(name, failures.length, sessions.length);
+      throw new Error(`${who} could not be added to the conversation: ${first.reason}`);
     });
   }
 

@@ -31,7 +31,7 @@ export interface MountOptions extends RunAccess {
 export function mountSessions(
   element: HTMLElement,
   transport: Transport,
-  { conversation = "", height, ...getRunAccess }: MountOptions = {},
+  { conversation = "", height, ...runAccess }: MountOptions = {},
 ): () => void {
   addStyles(element);
   const model = new SessionsModel({
@@ -40,6 +40,6 @@ export function mountSessions(
     name: `agentstepper_nb sessions ${VERSION}`,
   });
   return mountStandalone(element, model, height, (place) => (
-    <Root model={model} place={place} getRunAccess={getRunAccess} />
+    <Root model={model} place={place} runAccess={runAccess} />
   ));
 }

@@ -26,10 +26,10 @@ const FOCUS_FALLBACKS = ['.as-SessRow[tabindex="0"]', '.as-Tab[aria-selected="tr
 interface RootProps {
   model: SessionsModel;
   place: ViewPlacement;
-  getRunAccess: RunAccess;
+  runAccess: RunAccess;
 }
 
-export function Root({ model, place, getRunAccess }: RootProps) {
+export function Root({ model, place, runAccess }: RootProps) {
   const root = useRef<HTMLDivElement>(null);
   const [height, setHeight] = useHeight(place);
   useKeepFocus(root, FOCUS_FALLBACKS);
@@ -38,7 +38,7 @@ export function Root({ model, place, getRunAccess }: RootProps) {
   const onOpen = (state: AgentState) => {
     const { run_id } = state;
     if (openDisabledReason(state) === null && run_id !== null)
-      setCommand(openRun(run_id, getRunAccess));
+      setCommand(openRun(run_id, runAccess));
   };
   return (
     <ShellName.Provider value="sessions">

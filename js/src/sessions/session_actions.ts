@@ -1,40 +1,11 @@
 /** What a person tells sessions to do: one or several at once. */
 import { signal } from "@preact/signals";
 import { LinkLost } from "../client/core_client";
+import { IdempotentRequests } from "../client/idempotent_requests";
 import type { Action, ActionKind, AgentState, TopicEvent } from "../protocol/runtime.gen";
 import { escapeInvisible, formatCount } from "../view/format";
 import { oneLine, refusalReason, type SessionActionKind } from "./status";
 import type { RuntimeClient } from "./topics";
-
-/** Lets what was sent, and never answered, be sent again without being done twice. */
-export class IdempotentRequests {
-  readonly #unanswered = new Map<string, string>();
-
-  /**
-   * Ask for something that isn't to be done twice.
-   *
-   * @param request - What is asked for: the same again, after an answer that got lost, has the same key.
-   * @param sendRequest - Asks, with the key.
-   */
-  async sendRequest<T>(request: string, sendRequest: (idem_key: string) => Promise<T>): Promise<T> {
-    const idem_key = this.#unanswered.get(request) ?? newKey();
-    this.#unanswered.set(request, idem_key);
-    let answered = true;
-    try {
-      return await sendRequest(idem_key);
-    } catch (error) {
-      answered = !(error instanceof LinkLost);
-      throw error;
-    } finally {
-      if (answered) this.#unanswered.delete(request);
-    }
-  }
-}
-
-function newKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(12)); // randomUUID needs https
-  return `view-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-}
 
 /** Something that a person is told, until they dismiss it. */
 export interface ActionNotice {
@@ -57,6 +28,10 @@ const FAILURES: Record<SessionActionKind, string> = {
   input: "could not receive the input",
   destroy: "could not be destroyed",
 };
+
+/** Which sessions something failed for: one by its agent, several by how many of all they are. */
+export const failedSessionsText = (agent: string, n: number, sessionCount: number): string =>
+  n === 1 ? escapeInvisible(agent) : `${n} of ${formatCount(sessionCount, "session")}`;
 
 /** Requests that are open at once: the Core takes no more than a thousand. */
 const MAX_REQUESTS = 64;
@@ -155,9 +130,7 @@ export class SessionActions {
   ): void {
     failures.push({ state, reason });
     this.markSettled([state.session_id]);
-    const n = failures.length;
-    const who =
-      n === 1 ? escapeInvisible(state.agent_id) : `${n} of ${formatCount(sessionCount, "session")}`;
+    const who = failedSessionsText(state.agent_id, failures.length, sessionCount);
     this.fail(`${who} ${FAILURES[action]}: ${failures[0]?.reason ?? reason}`);
   }
 

@@ -8,7 +8,7 @@ import { escapeInvisible, formatCount, formatDate } from "../view/format";
 import { Empty } from "../view/notices";
 import { Panel, TabList } from "../view/tabs";
 import type { SessionsModel, SideTab as Which } from "./model";
-import { shortId } from "./status";
+import { hasEnded, shortId } from "./status";
 import { StepsPane } from "./steps";
 import { Transcript } from "./transcript";
 
@@ -156,16 +156,17 @@ interface NewConversationFormProps {
   onDone(): void;
 }
 
-/** A title, and who takes part: those that are selected. */
+/** A title, and who takes part: those that are selected and haven't ended. */
 function NewConversationForm({ model, title, onTitle, onDone }: NewConversationFormProps) {
   const field = useRef<HTMLInputElement>(null);
   const [alone, setAlone] = useState(false);
   const beginning = useRef(false); // an Enter too many makes no second one
   useEffect(() => field.current?.focus(), []);
-  const sessions = model.targets.value.map(({ session_id }) => session_id);
+  const live = model.targets.value.filter((state) => !hasEnded(state));
+  const sessions = live.map(({ session_id }) => session_id);
   const who =
     sessions.length === 1
-      ? escapeInvisible(model.targets.value[0]?.agent_id ?? "")
+      ? escapeInvisible(live[0]?.agent_id ?? "")
       : formatCount(sessions.length, "session");
   const begin = async () => {
     if (model.readOnlyReason.peek() !== null || beginning.current) return;

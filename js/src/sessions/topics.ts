@@ -1,6 +1,7 @@
 /** The line to the Core's runtime, and what is followed on it: one session's steps, one conversation. */
 
 import { batch, signal } from "@preact/signals";
+import { type CommandError, LinkLost } from "../client/core_client";
 import { RpcClient } from "../client/rpc_client";
 import type {
   AgentStep,
@@ -61,6 +62,7 @@ abstract class Topic {
         this.apply(notice);
         if (notice.event === "begin") void this.fetch(id, notice);
       },
+      (error) => this.#onRefused(error),
     );
   }
 
@@ -69,12 +71,19 @@ abstract class Topic {
     this.#unsubscribe = () => {};
   }
 
+  /** There is no such thing to look at, or no more. */
+  #onRefused(error: CommandError): void {
+    this.follow(null);
+    this.#options.onError(error);
+  }
+
   /** What was told before, or while nobody heard. */
   protected async fetch(id: string, notice?: TopicEvent): Promise<void> {
     try {
       const apply = await this.load(id, notice);
       if (this.id.peek() === id) batch(apply);
     } catch (error) {
+      if (error instanceof LinkLost) return; // it begins again, and the header says it
       this.#options.onError(error as Error);
     }
     if (this.id.peek() === id) this.isLoading.value = false;

@@ -39,7 +39,7 @@ export function relayedWidget<M extends RelayedModel>(
     const transport = own
       ? serverTransport(own, pageConfig()?.token, PATH)
       : commTransport(model, browserTimers, ENDED);
-    const getRunAccess = accessOf(model, (run) => `agentstepper step --run ${run}`);
-    return mount(model, host, transport, { height: model.get("height"), ...getRunAccess });
+    const runAccess = accessOf(model, (run) => `agentstepper step --run ${run}`);
+    return mount(model, host, transport, { height: model.get("height"), ...runAccess });
   }, addStyles);
 }

@@ -102,14 +102,14 @@ interface CopyButtonProps {
 }
 
 export function CopyButton({ label, text, showLabel, disabledReason }: CopyButtonProps) {
-  const [isCopied, setCopied] = useState<"copied" | "failed" | null>(null);
+  const [outcome, setOutcome] = useState<"copied" | "failed" | null>(null);
   useEffect(() => {
-    if (isCopied === null) return;
-    const timer = setTimeout(() => setCopied(null), COPIED_MS);
+    if (outcome === null) return;
+    const timer = setTimeout(() => setOutcome(null), COPIED_MS);
     return () => clearTimeout(timer);
-  }, [isCopied]);
+  }, [outcome]);
   const said =
-    isCopied && (isCopied === "copied" ? "Copied" : "The browser does not allow copying here");
+    outcome && (outcome === "copied" ? "Copied" : "The browser does not allow copying here");
   return (
     <button
       type="button"
@@ -118,10 +118,10 @@ export function CopyButton({ label, text, showLabel, disabledReason }: CopyButto
       aria-disabled={disabledReason ? true : undefined}
       aria-label={showLabel ? undefined : label}
       onClick={async () => {
-        if (!disabledReason) setCopied((await copyAndReport(text)) ? "copied" : "failed");
+        if (!disabledReason) setOutcome((await copyAndReport(text)) ? "copied" : "failed");
       }}
     >
-      <Icon name={isCopied === null ? "copy" : isCopied === "copied" ? "check" : "cross"} />
+      <Icon name={outcome === null ? "copy" : outcome === "copied" ? "check" : "cross"} />
       {showLabel && <span>{said ?? label}</span>}
       <span class="as-Hidden" role="status">
         {said}

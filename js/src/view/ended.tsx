@@ -66,7 +66,7 @@ const GONE = "The agent did not come back, so this run can’t continue.";
 const KEPT = "All events until then are stored.";
 
 function withLast(text: string, { last_event }: Run): string {
-  return last_event ? `${text}Its last event: ${escapeInvisible(last_event)}.` : text;
+  return last_event ? `${text} Its last event: ${escapeInvisible(last_event)}.` : text;
 }
 
 function ToEvent({ model, row }: { model: Debugger; row: TimelineRow }) {

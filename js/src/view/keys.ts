@@ -57,8 +57,8 @@ const LETTERS: Record<string, Act> = {
   ...Object.fromEntries(TABS.map((tab, at) => [at + 1, toTab(tab)])),
   s: (model) => {
     const row = rowOf(model.rows.peek(), model.selectedRow.peek());
-    const controlStates = model.control.peek() && model.tab.peek() === "timeline";
-    if (row?.side && controlStates) addBreakpointLike(model, row);
+    const canAdd = model.control.peek() && model.tab.peek() === "timeline";
+    if (row?.side && canAdd) addBreakpointLike(model, row);
   },
   t: (model) => runToSelected(model),
   n: (model) => editNote(model),

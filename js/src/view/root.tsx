@@ -131,14 +131,14 @@ function useHaltInSight(
   const run = model.run.value?.id;
   // At the first halt of a run alone: later the person may be reading elsewhere.
   useEffect(() => {
-    if (!halted || shell !== "inline" || openedTabs.has(run ?? "")) return;
-    openedTabs.add(run ?? "");
+    if (!halted || shell !== "inline" || runsBroughtIntoSight.has(run ?? "")) return;
+    runsBroughtIntoSight.add(run ?? "");
     root.current?.querySelector(".as-Header")?.scrollIntoView({ block: "nearest" });
   }, [halted, run]);
 }
 
 /** Runs whose first halt was shown on this page. */
-const openedTabs = new Set<string>();
+const runsBroughtIntoSight = new Set<string>();
 
 // ---- Parts of the view that have a chunk of their own: tabs, the comparison of two runs, the list of keys.
 

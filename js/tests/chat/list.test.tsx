@@ -91,6 +91,41 @@ test("to delete asks once, with the harmless answer in hand", async () => {
   expect(chat.asked).toEqual([["remove", { session: "old" }]]);
 });
 
+test.each(["Keep", "Escape"])("%s gives the focus back to the conversation", async (way) => {
+  const { button, click, all } = await shown(THREE());
+  await click(button("Conversations"));
+  await click(button("Delete That"));
+  if (way === "Escape") await press("Escape");
+  else await click(button("Keep"));
+  expect(document.activeElement).toBe(all(".as-ChatItem-open")[1]);
+});
+
+test.each([
+  ["the next one", "That", "Old one"],
+  ["the one before, where it was the last", "Old one", "That"],
+])("a conversation that is deleted gives the focus to %s", async (_, title, next) => {
+  const { chat, button, click, all } = await shown(THREE());
+  await click(button("Conversations"));
+  await click(button(`Delete ${title}`));
+  await click(all(".as-ChatItem-doomed button")[0] as HTMLElement);
+  expect(document.activeElement?.textContent).toContain(title); // until it is told
+  await chat.list();
+  await drawn();
+  expect(all(".as-ChatItem")).toHaveLength(2);
+  expect(document.activeElement?.className).toBe("as-ChatItem-open");
+  expect(document.activeElement?.textContent).toContain(next);
+});
+
+test("where no conversation is left the focus is where one is begun", async () => {
+  const { chat, button, click } = await shown(new FakeChat(session({ title: "This" })));
+  await click(button("Conversations"));
+  await click(button("Delete This"));
+  await click(button("Delete"));
+  await chat.list();
+  await drawn();
+  expect(document.activeElement).toBe(button("New"));
+});
+
 test("what is refused of the list is said in the list", async () => {
   const { chat, button, click, one } = await shown(THREE());
   chat.refuses.remove = { code: "session_busy", message: "Stop it first." };

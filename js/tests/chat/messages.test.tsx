@@ -254,6 +254,18 @@ test("a picture is a blob of the view's own, and is let go with its message", as
   expect(gone.mock.calls.length).toBe(made.mock.calls.length);
 });
 
+test("while a picture is enlarged, Tab doesn't lead to what it covers", async () => {
+  vi.spyOn(URL, "createObjectURL").mockReturnValue("blob:x/1");
+  const model = new FakeTranscript([aChatMessage("a", { type: "IMAGE" })]);
+  model.pictures = { a: { media_type: "image/png", data: PNG } };
+  const { one, click, button } = await showing(model);
+  await click(button("Enlarge"));
+  expect(one('[role="dialog"]').getAttribute("aria-modal")).toBe("true");
+  const tab = new KeyboardEvent("keydown", { key: "Tab", bubbles: true, cancelable: true });
+  button("Close (Esc)").dispatchEvent(tab);
+  expect(tab.defaultPrevented).toBe(true);
+});
+
 test("what is no picture, or may not be shown, says why, and is never an image", async () => {
   const made = vi.spyOn(URL, "createObjectURL").mockReturnValue("blob:x/1");
   const model = new FakeTranscript([

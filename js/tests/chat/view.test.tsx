@@ -148,6 +148,19 @@ test("the title is written anew by a click, and Escape leaves it", async () => {
   expect(chat.asked).toHaveLength(1);
 });
 
+test("the title's editing ends where the person goes elsewhere, who stays there", async () => {
+  const { chat, click, one, field } = await shown(only({ title: "Talk" }));
+  await click(one(".as-ChatTitle"));
+  const title = one(".as-ChatTitle-field") as HTMLInputElement;
+  title.focus();
+  title.value = "Other";
+  field().focus();
+  await drawn();
+  expect(chat.asked).toEqual([["set", { session: "s", title: "Other" }]]);
+  expect(one(".as-ChatTitle").textContent).toBe("Talk"); // until it is told
+  expect(document.activeElement).toBe(field());
+});
+
 test("Enter sends, Shift+Enter and a word being composed don't", async () => {
   const { chat, field, write } = await shown();
   await write("Hello");
@@ -156,9 +169,25 @@ test("Enter sends, Shift+Enter and a word being composed don't", async () => {
   await press("Enter", { isComposing: true });
   expect(chat.asked).toEqual([]);
   await press("Enter");
-  expect(chat.asked).toEqual([["send", { session: "s", content: "Hello" }]]);
+  const message = { session: "s", content: "Hello", key: expect.any(String) };
+  expect(chat.asked).toEqual([["send", message]]);
   expect(field().value).toBe("");
   expect(document.activeElement).toBe(field());
+});
+
+test("who goes elsewhere before a message's answer comes stays there", async () => {
+  const { chat, field, write, button, click } = await shown();
+  const cell = document.body.appendChild(document.createElement("textarea"));
+  chat.silent.add("send");
+  await write("Hello");
+  button("Send").focus();
+  await click(button("Send"));
+  expect(document.activeElement).toBe(field());
+  cell.focus();
+  await chat.drop(); // which answers it: it failed
+  await drawn();
+  expect(button("Send").title).toBe("Not connected to the kernel");
+  expect(document.activeElement).toBe(cell);
 });
 
 test("while it answers one may write and not send, and sees why; the draft and the focus stay", async () => {
@@ -242,6 +271,7 @@ test("with several agents one chooses whom it is for, the default one being mark
   expect(chat.asked.at(-1)?.[1]).toEqual({
     session: "s",
     content: "Hello",
+    key: expect.any(String),
     agent_name: "critic",
   });
 });

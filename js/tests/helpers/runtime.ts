@@ -195,7 +195,7 @@ export class FakeRuntime extends FakeService {
   readonly done: [string, Record<string, unknown>][] = [];
   readonly kept: Required<Omit<Kept, "refuses" | "link" | "begins" | "control">>;
   refuses: Refusal | undefined;
-  /** What some methods are refused with. */
+  /** What some methods are refused with; by "join a": for session a alone. */
   refusesOf: Record<string, Refusal> = {};
   readonly #link: Kept["link"];
   readonly #begins: number;
@@ -276,7 +276,8 @@ export class FakeRuntime extends FakeService {
     const answer = ANSWERS[method as Played];
     if (!answer) throw new Error(`nobody plays ${method}`);
     const changes = !READS.has(method);
-    const refusal = this.refusesOf[method] ?? this.refuses;
+    const { [`${method} ${asked.session_id}`]: ofSession, [method]: ofAll } = this.refusesOf;
+    const refusal = ofSession ?? ofAll ?? this.refuses;
     if (changes && refusal) {
       this.say("failed", refusal, id);
       return;

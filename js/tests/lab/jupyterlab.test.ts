@@ -87,7 +87,8 @@ test("the same view is told from another", () => {
 function aReminder() {
   const panel = new Widget();
   const show = vi.fn();
-  const notifications = { emit: vi.fn(() => "n1"), dismiss: vi.fn() };
+  let n = 0;
+  const notifications = { emit: vi.fn(() => `n${++n}`), dismiss: vi.fn() };
   const reminder = makeHaltNotifier({ Base: Widget, panel, notifications, show });
   return { panel, show, notifications, reminder, button: reminder.item.node };
 }
@@ -103,4 +104,17 @@ test("a halted agent that isn't seen is told once, and taken back when it goes o
   reminder.notify(null, false);
   expect(notifications.dismiss).toHaveBeenCalledExactlyOnceWith("n1");
   expect([button.hidden, panel.title.className]).toEqual([true, ""]);
+});
+
+test("another agent that halts takes the place of the one before, and nothing is left behind", () => {
+  const { notifications, reminder } = aReminder();
+  reminder.notify("r1", false);
+  reminder.notify("r2", false);
+  expect(notifications.emit).toHaveBeenCalledTimes(2);
+  expect(notifications.dismiss).toHaveBeenCalledExactlyOnceWith("n1");
+  reminder.notify("r2", true);
+  expect(notifications.dismiss).toHaveBeenCalledTimes(1);
+  reminder.notify("r3", true); // seen: nothing is said of it
+  reminder.notify(null, false);
+  expect(notifications.dismiss.mock.calls.flat()).toEqual(["n1", "n2"]);
 });

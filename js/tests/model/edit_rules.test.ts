@@ -22,9 +22,15 @@ const RULE: EditRule = {
 const shown = () => showing(haltedRun("a", "r1"), [pendingRow(1, { name: "search" })]);
 
 test("rules are those of the Core, as it says", async () => {
-  const { model, peer } = await shown();
+  const { model, peer, draw } = await shown();
   const { editRules } = model.breakpoints;
   await peer.push("edit_rule", { rule: RULE });
+  await draw();
+  expect([editRules.all.value, model.problem.value]).toEqual([[RULE], null]);
+  await peer.push("edit_rule", { rule: { ...RULE, id: "other" } });
+  await peer.push("edit_rule_gone", { rule: "other" });
+  await draw();
+  expect([editRules.all.value, model.problem.value]).toEqual([[RULE], null]);
   const setting = editRules.set({ ...RULE, enabled: false });
   const sent = peer.take("set_edit_rule");
   expect(sent.body).toEqual({ rule: { ...RULE, enabled: false } });
@@ -108,4 +114,16 @@ test("answers in a call's place name the row and its revision", async () => {
   await peer.answer(guided, "ok", {});
   expect(await guiding).toBe(true);
   expect(model.draft("r1").value).toBeNull();
+});
+
+test("what is edited while a prompt's new message is on its way stays", async () => {
+  const { model, peer } = await shown();
+  const [row] = model.rows.value;
+  if (!row) throw new Error("no row");
+  model.draft("r1").value = { text: "[1]", revision: 1 };
+  const guiding = model.guide(row, "Look.");
+  model.draft("r1").value = { text: "[1, 2]", revision: 1 };
+  await peer.answer(peer.take("guide"), "ok", {});
+  expect(await guiding).toBe(true);
+  expect(model.draft("r1").value?.text).toBe("[1, 2]");
 });

@@ -34,6 +34,39 @@ test("what is written is shown at once, and as kept once the Core has it", async
   expect(model.notes.get("r1")).toMatchObject({ text: "better", at: expect.any(Number) });
 });
 
+test("a second text stays while the first is taken, and where the link is lost before its answer", async () => {
+  const { model, peer } = await noted(["r1", "one"]);
+  peer.inbox.length = 0;
+  const first = model.notes.write("a", "r1", "two");
+  const second = model.notes.write("a", "r1", "three");
+  await peer.answer(peer.take("note"), "ok", {});
+  await first;
+  expect(model.notes.get("r1")).toEqual({ text: "three", at: null });
+  await peer.drop();
+  await second;
+  expect(model.notes.get("r1")).toEqual({ text: "three", at: null });
+});
+
+test("a text that was written while a deletion is refused stays", async () => {
+  const { model, peer } = await noted(["r1", "one"]);
+  peer.inbox.length = 0;
+  const deletion = model.notes.write("a", "r1", "");
+  void model.notes.write("a", "r1", "two");
+  await peer.refuse(peer.take("note"), "store_error");
+  await deletion;
+  expect(model.notes.get("r1")).toEqual({ text: "two", at: null });
+});
+
+test("a text that is taken back while another is on its way is sent, too", async () => {
+  const { model, peer } = await noted(["r1", "one"]);
+  peer.inbox.length = 0;
+  void model.notes.write("a", "r1", "two");
+  void model.notes.write("a", "r1", "one");
+  await peer.answer(peer.take("note"), "ok", {});
+  expect(model.notes.get("r1")).toEqual({ text: "one", at: null });
+  expect(peer.take("note").body).toMatchObject({ text: "one" });
+});
+
 test("what is there already isn't sent", async () => {
   const { model, peer } = await noted(["r1", "one"]);
   peer.inbox.length = 0;

@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import {
   foldCommit,
   foldNote,
-  foldRows,
   foldRun,
   PAGE_ROWS,
   pageOf,
@@ -67,26 +66,6 @@ describe("rows", () => {
 });
 
 // ---- fold
-
-const seqsOf = (rows: readonly { seq: number }[]) => rows.map(({ seq }) => seq);
-
-test("new rows come last, changed ones in their place", () => {
-  const rows = rowsTo(3);
-  const next = foldRows(rows, [aRow(4), aRow(2, { edited: true }), aRow(5)]);
-  expect(seqsOf(next)).toEqual([1, 2, 3, 4, 5]);
-  expect(next[1]?.edited).toBe(true);
-  expect(rows[1]?.edited).toBe(false);
-});
-
-test("a row that comes late finds its place", () => {
-  expect(seqsOf(foldRows([aRow(1), aRow(4)], [aRow(3), aRow(2)]))).toEqual([1, 2, 3, 4]);
-  expect(seqsOf(foldRows([aRow(2)], [aRow(1)]))).toEqual([1, 2]);
-});
-
-test("nothing changed is the same array", () => {
-  const rows = rowsTo(2);
-  expect(foldRows(rows, [])).toBe(rows);
-});
 
 test("a row is found by its id", () => {
   expect(rowOf(rowsTo(3), "r2")?.seq).toBe(2);

@@ -1,5 +1,6 @@
 /** What the view of sessions knows: what is told is taken in, once, and actions reach whom they are for. */
 import { expect, test, vi } from "vitest";
+import { LinkLost } from "../../src/client/core_client";
 import { SessionsModel } from "../../src/sessions/model";
 import { settled, TestTimers } from "../helpers/peer";
 import {
@@ -72,6 +73,31 @@ test("the steps of a selected session are the newest fifty, each once, and go on
   await core.tell("session:a", "step", { steps: [aStep("a", 60)] });
   expect(shown().slice(-2)).toEqual([59, 60]);
   expect(shown()).toHaveLength(50);
+});
+
+test("what can't be followed isn't looked at any more, and why is told", async () => {
+  const { core, model } = await begun({ states: [aState("a")] });
+  model.select("a");
+  const { id } = core.received.at(-1) ?? {};
+  core.say("failed", { code: "unknown_session", message: "It was deleted." }, id);
+  const { id: session, isLoading } = model.sessionTopic;
+  expect([session.value, isLoading.value]).toEqual([null, false]);
+  expect(model.actions.notice.value?.text).toBe("It was deleted.");
+});
+
+test("what the link was lost for is on its way until it comes", async () => {
+  const { core, model, timers } = await begun({ messages: [aMessage("c", "1")] });
+  vi.spyOn(model.client, "request").mockRejectedValue(new LinkLost());
+  model.openConversation("c");
+  await settled();
+  await core.drop();
+  expect(model.conversationTopic.isLoading.value).toBe(true);
+  expect(model.actions.notice.value).toBeNull();
+  vi.restoreAllMocks();
+  timers.pass(500);
+  await settled();
+  expect(model.conversationTopic.isLoading.value).toBe(false);
+  expect(model.conversationTopic.messages.value).toHaveLength(1);
 });
 
 test("only the session that is looked at is followed", async () => {
@@ -329,11 +355,17 @@ test("what was missed in a conversation is asked for at its new beginning", asyn
 });
 
 test("who can't take part doesn't make a second conversation of the first", async () => {
-  const { core, model } = await begun({ states: [aState("a")] });
-  core.refusesOf = { join: { code: "unknown_session", message: "It is gone." } };
-  expect(await model.createConversation("Lions", ["a"])).toBe(true);
+  const { core, model } = await begun({ states: [aState("a"), aState("b"), aState("c")] });
+  core.refusesOf = { "join a": { code: "unknown_session", message: "It is gone." } };
+  expect(await model.createConversation("Lions", ["a", "b", "c"])).toBe(true);
   expect(model.conversationTopic.id.value).toBe("c1");
-  expect(model.actions.notice.value?.text).toBe("It is gone.");
+  const joined = core.done.filter(([method]) => method === "join");
+  expect(joined.map(([, { session_id }]) => session_id)).toEqual(["b", "c"]);
+  const text = () => model.actions.notice.value?.text;
+  expect(text()).toBe("joker could not be added to the conversation: It is gone.");
+  core.refuses = { code: "conversation_closed", message: "It is closed." };
+  expect(await model.addParticipants(["b", "c"])).toBe(false);
+  expect(text()).toBe("2 of 2 sessions could not be added to the conversation: It is closed.");
 });
 
 test("somebody who leaves a conversation is seen to have left", async () => {

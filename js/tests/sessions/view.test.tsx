@@ -111,6 +111,22 @@ test("interrupting opens a form; what is sent is the next step's guidance", asyn
   expect(all(".as-SessAsk")).toEqual([]);
 });
 
+test("who goes elsewhere before the form's answer comes stays there", async () => {
+  const { core, row, one, button, click, type } = await shown({ states: SEVERAL });
+  const cell = document.body.appendChild(document.createElement("textarea"));
+  await click(row("a"));
+  await click(button("Interrupt"));
+  await type(".as-SessAsk-field", "lions");
+  const field = one(".as-SessAsk-field");
+  button("Send").focus();
+  button("Send").click();
+  expect(document.activeElement).toBe(field);
+  cell.focus();
+  await core.drop(); // which answers it: it failed
+  await drawn();
+  expect([one(".as-SessAsk-field"), document.activeElement]).toEqual([field, cell]);
+});
+
 test("the form says which way words are told; its fields hold lines, and what was left unsent", async () => {
   const { core, row, one, all, button, click, type } = await shown({ states: SEVERAL });
   row("a").focus();
@@ -260,6 +276,18 @@ test("what is being written in a conversation waits while another is looked at",
   await click(button("All conversations"));
   await click(one(".as-SessTalk"));
   expect(field().value).toBe("half a thou");
+});
+
+test("a new conversation is begun with those of the selected sessions that haven't ended", async () => {
+  const { core, host, one, all, click, button } = await shown({ states: SEVERAL });
+  for (const id of ["a", "c"]) await click(one(`[data-session="${id}"] input`));
+  await click(button("Conversations"));
+  await click(button("New conversation"));
+  expect(one(".as-SessNew-with").textContent).toBe("with ant");
+  await click(button("Begin"));
+  const joined = core.done.filter(([method]) => method === "join");
+  expect(joined.map(([, { session_id }]) => session_id)).toEqual(["a"]);
+  expect([all(".as-SessNew"), host.querySelector(".as-SessNews")]).toEqual([[], null]);
 });
 
 test("somebody is let go from a conversation, and may be added again", async () => {

@@ -123,13 +123,18 @@ describe("states", () => {
     expect(box.querySelector(".as-Empty")?.textContent).toContain("Install it.");
   });
 
-  test("a crash shows its error", async () => {
+  test("a crash shows its error, and the last event in a sentence of its own", async () => {
     const failure = { type: "KeyError", message: "'price'" };
-    const run = { ...endedRun("a"), ending: "crashed" as const, failure };
+    const last_event = "tool call x (row 2)";
+    const run = { ...endedRun("a"), ending: "crashed" as const, failure, last_event };
     await draw(await showing(run, rowsTo(3)));
     expect(state()).toContain("Crashed");
     await vi.waitFor(() =>
       expect(box.querySelector(".as-Banner")?.textContent).toContain("KeyError: 'price'"),
+    );
+    expect(box.querySelector(".as-Banner-text .as-Small")?.textContent).toBe(
+      "The agent’s own code raised this. All events before it are stored. Its last event: " +
+        "tool call x (row 2).",
     );
   });
 

@@ -203,8 +203,10 @@ export function EnlargedImage({ image: { blob, alt }, onClose }: LargeProps) {
       ref={box}
       class="as-Large"
       role="dialog"
+      aria-modal="true"
       aria-label={alt}
       onKeyDown={(event) => {
+        if (event.key === "Tab") event.preventDefault(); // its one button keeps the focus
         if (event.key !== "Escape") return;
         event.stopPropagation();
         onClose();

@@ -32,7 +32,7 @@ interface MessageViewProps {
 
 export function MessageView({ message, fresh, figure }: MessageViewProps) {
   const look = LOOKS[message.role] ?? OTHER;
-  const [isMarkdown, setMarked] = useState(false);
+  const [isMarkdown, setMarkdown] = useState(false);
   const isProse = look.actor !== "tools";
   const markable =
     isProse && message.parts.some((part) => part.kind === "text" && looksLikeMarkdown(part.text));
@@ -52,7 +52,7 @@ export function MessageView({ message, fresh, figure }: MessageViewProps) {
             type="button"
             class="as-Link as-Small"
             title={isMarkdown ? "Show the text as it was sent" : "Show the text as Markdown"}
-            onClick={() => setMarked(!isMarkdown)}
+            onClick={() => setMarkdown(!isMarkdown)}
           >
             {isMarkdown ? "As text" : "Markdown"}
           </button>

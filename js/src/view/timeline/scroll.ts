@@ -25,9 +25,9 @@ export interface Scroller {
 }
 
 export function useScroller(): Scroller {
-  const disabledReason = useRef<Scroller | null>(null);
-  disabledReason.current ??= makeScroller();
-  return disabledReason.current;
+  const scroller = useRef<Scroller | null>(null);
+  scroller.current ??= makeScroller();
+  return scroller.current;
 }
 
 function makeScroller(): Scroller {
