@@ -247,6 +247,8 @@ class AgentPeerSessionV2(AgentPeerSession):
     def _hello(self, hello: v2.Hello, n: int) -> None:
         check_version(hello)
         if self._is_over or self.run is not None:
+            if self.run is not None:
+                self._sequence.accept(n)  # it was received, as all that is refused
             raise ProtocolError("already_open", ALREADY_GREETED)
         liveness = self.hub.agent_liveness
         credentials = hello_messages.make_credentials(hello, self._rights, liveness)

@@ -37,7 +37,7 @@ from .limits import HubLimits
 from .runtime import MethodRight
 from .runtime_host import RuntimeHost
 from .socket_listeners import ACCEPTS_PER_TURN, enlarge_backlog, stop_accepting
-from .sockets import SocketConnection, make_fair_scheduler, serve_connection
+from .sockets import FairScheduler, SocketConnection, serve_connection
 from .tls_certificate import TlsCertificate, make_tls_options
 
 #: Paths beside the agents' and the UIs': for workers, and for programs that control background agents.
@@ -157,7 +157,9 @@ class CorePorts:
         # Two address families would each take a free port of their own.
         host = "127.0.0.1" if self._host == "localhost" and port == 0 else self._host
         server = await serve(
-            lambda socket: serve_connection(socket, connect(socket), make_fair_scheduler(hub)),
+            lambda socket: serve_connection(
+                socket, connect(socket), FairScheduler(hub.store.call_when_recorded)
+            ),
             host,
             port,
             process_request=make_logged_check(gate, self._log),

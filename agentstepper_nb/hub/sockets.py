@@ -13,7 +13,6 @@ from websockets.protocol import State
 
 from .connection import PeerSession, cut_close_reason, is_same_machine
 from .limits import DEFAULT_HUB_LIMITS
-from .run_service import RunService
 
 #: Messages of one connection that are handled in one turn of the event loop.
 MESSAGES_PER_YIELD: Final = 8
@@ -57,18 +56,6 @@ class FairScheduler:
                 await self._store_caught_up.wait()
             self._store_caught_up = asyncio.Event()
             self._call_when_settled(self._store_caught_up.set)
-
-
-def make_fair_scheduler(hub: RunService) -> FairScheduler:
-    """The turns of one connection of a hub."""
-
-    def when_settled(done: Callable[[], None]) -> None:
-        if hub.closing:  # its store calls nobody back any more
-            done()
-        else:
-            hub.store.call_when_recorded(done)
-
-    return FairScheduler(when_settled)
 
 
 #: Bytes that are read at once. asyncio's own 256 KiB are a buffer so large that malloc maps and unmaps

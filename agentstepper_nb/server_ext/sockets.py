@@ -14,7 +14,7 @@ from tornado.websocket import WebSocketHandler, WebSocketProtocol, WebSocketProt
 
 from ..hub import AccessRights, Hub, PeerSession
 from ..hub.connection import cut_close_reason, is_same_machine
-from ..hub.sockets import make_fair_scheduler
+from ..hub.sockets import FairScheduler
 from ..hub.workers import Workers
 from ..protocol.envelope import SUBPROTOCOL
 from .json_errors import AUTH_RESOURCE, JsonErrorHandler, make_error
@@ -96,7 +96,7 @@ class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, Jupy
         super().open(*args, **kwargs)
         self.set_nodelay(True)
         self._connection = TornadoConnection(self)
-        self._turns = make_fair_scheduler(self.hub)
+        self._turns = FairScheduler(self.hub.store.call_when_recorded)
         self._session = self.connect(self._connection, 2 if self.selected_subprotocol else 1)
 
     def connect(self, connection: TornadoConnection, version: int) -> PeerSession:

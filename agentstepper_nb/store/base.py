@@ -94,7 +94,7 @@ class Store(Protocol):
     def call_when_recorded(self, on_recorded: Callable[[], None]) -> None:
         """Call back after the callbacks of all earlier `append` calls, if the store can be written.
 
-        If it can't be written at present, the callback doesn't wait: `is_write_blocked` and
+        If it can't be written now, or is closed, the callback doesn't wait: `is_write_blocked` and
         `on_write_trouble` report that state.
         """
 

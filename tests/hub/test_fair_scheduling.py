@@ -14,14 +14,12 @@ from agentstepper_nb.hub.sockets import (
     MESSAGES_PER_STORE_WAIT,
     MESSAGES_PER_YIELD,
     FairScheduler,
-    make_fair_scheduler,
     serve_connection,
 )
 from agentstepper_nb.protocol.records import Record
 from agentstepper_nb.store import MemoryStore
 from tests.helpers.loops import settle
 from tests.hub.conftest import SocketHarness
-from tests.hub.harness import open_hub
 
 QUEUED = 10_000
 
@@ -82,12 +80,16 @@ class SlowStore(MemoryStore):
     def __init__(self) -> None:
         super().__init__()
         self.waiting: list[Callable[[], None]] = []
+        self.is_closed = False
 
     def append(self, records: Sequence[Record], *args: Any, **named: Any) -> None:
         raise AssertionError
 
     def call_when_recorded(self, done: Callable[[], None]) -> None:
-        self.waiting.append(done)
+        if self.is_closed:
+            done()
+        else:
+            self.waiting.append(done)
 
 
 async def stands_still(heard: list[str]) -> int:
@@ -101,17 +103,19 @@ async def stands_still(heard: list[str]) -> int:
 
 async def test_who_is_faster_than_the_store_waits_for_it() -> None:
     store, heard = SlowStore(), list[str]()
-    hub = await open_hub(store)
-    flood = asyncio.ensure_future(speak("flood", QUEUED, heard, make_fair_scheduler(hub)))
+    turns = FairScheduler(store.call_when_recorded)
+    flood = asyncio.ensure_future(speak("flood", QUEUED, heard, turns))
     assert await stands_still(heard) == 2 * MESSAGES_PER_STORE_WAIT
     for marks in range(3, 6):
         store.waiting.pop(0)()
         assert await stands_still(heard) == marks * MESSAGES_PER_STORE_WAIT
     # Who sends little is never among those that wait.
-    await speak("other", MESSAGES_PER_STORE_WAIT - 1, heard, make_fair_scheduler(hub))
+    await speak(
+        "other", MESSAGES_PER_STORE_WAIT - 1, heard, FairScheduler(store.call_when_recorded)
+    )
     assert not flood.done()
-    # A hub that breakpoints calls back what waits, and nobody waits for its store any more.
-    hub.closing = True
+    # A store that closes calls back what waits, and nobody waits for it any more.
+    store.is_closed = True
     for done in store.waiting:
         done()
     await flood

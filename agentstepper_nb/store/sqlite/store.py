@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import sqlite3
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -102,6 +103,7 @@ class SqliteStore:
         self._lock = lock
         self._loop: asyncio.AbstractEventLoop | None = None
         self._trouble: str | None = None
+        self._closing_lock = threading.Lock()
         self._is_closed = False
         path = folder / STORE_FILE
         with contextlib.ExitStack() as stack:
@@ -165,23 +167,23 @@ class SqliteStore:
     ) -> None:
         """Store records, all of them or none. See `Store.append`."""
         self._loop = asyncio.get_running_loop()
-        if self._is_closed:
+        is_relaxed = self._durability is Durability.RELAXED
+        call = None if is_relaxed or on_recorded is do_nothing else on_recorded
+        is_durable = durable and not is_relaxed
+        request = AppendRequest(tuple(records), call, durable=is_durable, on_synced=on_synced)
+        if not self._put(request):
             log.warning("%d records came after the end of the store", len(records))
-            return
-        if self._durability is Durability.RELAXED:
-            self._writer.put(AppendRequest(tuple(records), on_synced=on_synced))
+        elif is_relaxed:
             on_recorded()
-            return
-        call = None if on_recorded is do_nothing else on_recorded
-        self._writer.put(AppendRequest(tuple(records), call, durable=durable, on_synced=on_synced))
 
     def call_when_recorded(self, on_recorded: Callable[[], None]) -> None:
-        """Call back after all earlier `append` calls. See `Store.call_when_recorded`."""
+        """Call back after all earlier `append` calls; at once if the store is closed. See
+        `Store.call_when_recorded`.
+        """
         self._loop = asyncio.get_running_loop()
-        if self._durability is Durability.RELAXED:
+        request = AppendRequest(on_recorded=on_recorded, has_waiting_reader=True)
+        if self._durability is Durability.RELAXED or not self._put(request):
             on_recorded()
-        else:
-            self._writer.put(AppendRequest(on_recorded=on_recorded, has_waiting_reader=True))
 
     @property
     def is_write_blocked(self) -> bool:
@@ -190,13 +192,23 @@ class SqliteStore:
 
     def close(self) -> None:
         """Write and sync the waiting records, and close the store. Blocks; idempotent."""
-        if self._is_closed:
-            return
-        self._is_closed = True
+        with self._closing_lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
         self._writer.close()
         self._counters.close()
         if self._lock is not None:
             self._lock.release()
+
+    def _put(self, request: AppendRequest) -> bool:
+        """Queue a request for the writer, unless the store is closed. Returns whether it was queued:
+        then it comes before the writer's end, and is answered.
+        """
+        with self._closing_lock:
+            if not self._is_closed:
+                self._writer.put(request)
+            return not self._is_closed
 
     # ---- reading ------------------------------------------------------------------------------------
 
@@ -285,16 +297,23 @@ class SqliteStore:
 
     async def _read(self, reader_thread: _ReaderThread, read: Callable[[StoreReader], T]) -> T:
         await self._wait_for_commit()
-        return await asyncio.get_running_loop().run_in_executor(
-            reader_thread.thread, read, reader_thread.reader
-        )
+        loop = asyncio.get_running_loop()
+        try:
+            reading = loop.run_in_executor(reader_thread.thread, read, reader_thread.reader)
+        except RuntimeError as error:  # the store was closed meanwhile
+            raise self._make_closed_error() from error
+        return await reading
 
     async def _wait_for_commit(self) -> None:
         """Wait until all that was appended is recorded, where that can be."""
         self._loop = asyncio.get_running_loop()
         on_recorded = asyncio.Event()
-        self._writer.put(AppendRequest(on_recorded=on_recorded.set, has_waiting_reader=True))
+        if not self._put(AppendRequest(on_recorded=on_recorded.set, has_waiting_reader=True)):
+            raise self._make_closed_error()
         await on_recorded.wait()
+
+    def _make_closed_error(self) -> StoreError:
+        return StoreError(f"{self._folder / STORE_FILE} is closed: open it again.")
 
     # ---- on the writer's thread ---------------------------------------------------------------------
 

@@ -167,7 +167,7 @@ class ChangeListener:
         while True:
             try:
                 await self._listen()
-            except psycopg.Error as error:
+            except Exception as error:
                 self._log.warning(
                     "what other Cores write isn't heard from %s, which is connected to again: %s",
                     self._database.place,
@@ -181,19 +181,40 @@ class ChangeListener:
         async with connection:
             await connection.execute(f"LISTEN {CHANNEL}".encode())
             self._pause_s = _PAUSE_S
-            self._on_change(None)
+            self._report(None)
             async for notify in connection.notifies():
-                core, number = notify.payload.split()
-                if core != self._core:
-                    self._numbers[int(number)] = None
-                    self._arrived.set()
+                self._add(notify.payload)
+
+    def _add(self, notice: str) -> None:
+        """Add a commit to those to read. Anybody with the database can send a notice."""
+        try:
+            core, first = notice.split()
+            number = int(first)
+        except ValueError:
+            place = self._database.place
+            self._log.warning(
+                "a notice from %s can't be read, and is skipped: %.100r", place, notice
+            )
+            return
+        if core != self._core:
+            self._numbers[number] = None
+            self._arrived.set()
 
     async def _read_repeatedly(self) -> None:
         while True:
             await self._arrived.wait()
             self._arrived.clear()
             numbers, self._numbers = [*self._numbers], {}
-            self._on_change(await self._read_or_miss(numbers))
+            self._report(await self._read_or_miss(numbers))
+
+    def _report(self, changes: ChangedRows | None) -> None:
+        """Call back; where that fails, the changes are missed."""
+        try:
+            self._on_change(changes)
+        except Exception:
+            self._log.exception("what other Cores wrote can't be processed")
+            if changes is not None:
+                self._report(None)
 
     async def _read_or_miss(self, numbers: list[int]) -> ChangedRows | None:
         if len(numbers) > _MAX_WAITING:
@@ -202,4 +223,6 @@ class ChangeListener:
             return await self._read(numbers)
         except AgentStepperError as error:
             self._log.warning("what other Cores wrote can't be read: %s", error)
-            return None
+        except Exception:
+            self._log.exception("what other Cores wrote can't be read")
+        return None

@@ -224,15 +224,23 @@ class PostgresRuntimeStore:
         self._listening = asyncio.create_task(listener.run(), name="changes of other Cores")
 
     async def close(self) -> None:
-        """Finish the calls in progress, and close the store. Idempotent."""
+        """Finish the calls in progress, and close the store. Idempotent. A call that waits for a lost
+        server fails at once.
+        """
         self._is_closed = True
-        if self._listening is not None:
-            self._listening.cancel()
+        self._transactions.stop_waiting()
+        try:
+            await self._stop_listening()
+        finally:
+            await asyncio.to_thread(self._threads.shutdown)
+            self._transactions.close()
+
+    async def _stop_listening(self) -> None:
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            listening.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._listening
-            self._listening = None
-        await asyncio.to_thread(self._threads.shutdown)
-        self._transactions.close()
+                await listening
 
     # ---- on a thread --------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from .statements import Statements
 T = TypeVar("T")
 #: Does something in a transaction; where it raises, nothing of it stays.
 Work = Callable[[Statements], T]
+log = logging.getLogger(__name__)
 
 #: The channel that announces commits, as "CORE NUMBER".
 CHANNEL: Final = "agentstepper"
@@ -84,7 +86,10 @@ class Transactions:
         self._connections: set[psycopg.Connection] = set()
         self._lost_at: float | None = None
         self._was_open = False
+        self._preparing = threading.Lock()
+        self._is_prepared = False
         self._closing = threading.Event()
+        self._is_closed = False
 
     def write(self, work: Work[T]) -> T:
         """Execute a write, and announce its commit to the other Cores.
@@ -105,9 +110,14 @@ class Transactions:
         """Read, where each statement sees the data committed by then. Errors as `write`."""
         return self._repeat(lambda: self._read_once(work, None))
 
+    def stop_waiting(self) -> None:
+        """Fail calls that wait for a lost server, now and from now on. Others are finished."""
+        self._closing.set()
+
     def close(self) -> None:
         """Close all connections, once no transaction is in progress. Idempotent."""
-        self._closing.set()
+        self.stop_waiting()
+        self._is_closed = True
         with self._lock:
             for connection in self._connections:
                 connection.close()
@@ -127,13 +137,23 @@ class Transactions:
         except BaseException:
             self._roll_back(connection)
             raise
+        notify = f"NOTIFY {CHANNEL}, '{self._core} {change_number}'"
         try:
-            connection.execute(f"COMMIT; NOTIFY {CHANNEL}, '{self._core} {change_number}'".encode())
+            connection.execute(f"COMMIT; {notify}".encode())
         except psycopg.Error as error:
             self._drop(connection)
             if not self._is_committed(number):
                 raise _LostError(str(error)) from error
+            self._announce_again(notify)
         return answer
+
+    def _announce_again(self, notify: str) -> None:
+        """Announce a commit whose notice may be lost with its connection."""
+        try:
+            self._connect().execute(notify.encode())
+        except (psycopg.Error, StoreError) as error:
+            place, reason = self._database.place, _format_reason(error)
+            log.warning("other Cores may not hear of a write in %s: %s", place, reason)
 
     def _read_once(self, work: Work[T], begin: bytes | None) -> T:
         connection = self._connect()
@@ -218,41 +238,59 @@ class Transactions:
     def _wait_for_server(self, error: Exception) -> None:
         now = time.monotonic()
         self._lost_at = self._lost_at or now
-        if not self._was_open or now - self._lost_at > self._retry_s or self._closing.is_set():
+        is_hopeless = not self._was_open or now - self._lost_at > self._retry_s
+        if is_hopeless or self._closing.wait(_PAUSE_S):
             raise self._make_error(error) from error
-        self._closing.wait(_PAUSE_S)
 
     def _make_error(self, error: Exception) -> StoreError:
-        reason = " ".join(str(error).split())
         return StoreError(
-            f"Background agents can't be stored in {self._database.place}: {reason}. Check that "
-            "PostgreSQL runs there and that its user may write."
+            f"Background agents can't be stored in {self._database.place}: {_format_reason(error)}. "
+            "Check that PostgreSQL runs there and that its user may write."
         )
 
     # ---- connections --------------------------------------------------------------------------------
 
     def _connect(self) -> psycopg.Connection:
-        """The thread's connection."""
+        """The thread's connection, to a database that is prepared."""
         connection: psycopg.Connection | None = getattr(self._own, "connection", None)
-        if connection is not None:
-            return connection
-        if self._closing.is_set():
+        if connection is None:
+            connection = self._open()
+        if not self._is_prepared:
+            self._prepare(connection)
+        return connection
+
+    def _open(self) -> psycopg.Connection:
+        if self._is_closed:
             raise StoreError(f"{self._database.place} is closed: open it again.")
         connection = self._database.connect()
         with self._lock:
             self._connections.add(connection)
-            is_first, self._was_open = not self._was_open, True
+            self._was_open = True
         self._own.connection = connection
-        if is_first:
-            renumber_changes(connection)
-            connection.execute(_DELETE_OLD)
         return connection
+
+    def _prepare(self, connection: psycopg.Connection) -> None:
+        """Prepare the database once. Other threads wait; after an error, the next call tries again."""
+        with self._preparing:
+            if self._is_prepared:
+                return
+            renumber_changes(connection)
+            self._is_prepared = True
+        try:
+            connection.execute(_DELETE_OLD)
+        except psycopg.Error as error:
+            place, reason = self._database.place, _format_reason(error)
+            log.warning("numbers of old writers can't be deleted from %s: %s", place, reason)
 
     def _drop(self, connection: psycopg.Connection) -> None:
         connection.close()
         self._own.connection = None
         with self._lock:
             self._connections.discard(connection)
+
+
+def _format_reason(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _is_about_value(error: Exception) -> bool:

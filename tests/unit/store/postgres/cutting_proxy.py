@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from contextlib import suppress
 
 _COMMIT = b"COMMIT"
+_NOTICE = re.compile(rb"(; )?NOTIFY [^']*'[^']*'")
 
 
 class CuttingProxy:
@@ -19,6 +21,8 @@ class CuttingProxy:
         port: Its own.
         cuts_before: Cut the next connection that commits before the server hears of it.
         cuts_after: Cut it once the server has answered, before the client hears of it.
+        cuts_notices: So many notices the server doesn't hear of; of what it is sent before one, it does
+            hear. Then the connection is cut, as with `cuts_after`.
         cuts: How often it cut.
     """
 
@@ -27,10 +31,12 @@ class CuttingProxy:
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listening.getsockname()[1])
         self.cuts_before = self.cuts_after = False
+        self.cuts_notices = 0
         self.cuts = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
+        _shut(self._listening)  # else who waits for the next connection still accepts it
         self._listening.close()
 
     def _accept(self) -> None:
@@ -56,6 +62,10 @@ class CuttingProxy:
                 if _COMMIT in data and self.cuts_after:
                     self.cuts_after, self.cuts = False, self.cuts + 1
                     silenced.set()
+                if self.cuts_notices and _NOTICE.search(data):
+                    self.cuts_notices, self.cuts = self.cuts_notices - 1, self.cuts + 1
+                    silenced.set()
+                    data = _NOTICE.sub(lambda found: b" " * len(found[0]), data)
                 server.sendall(data)
             _shut(client, server)
 

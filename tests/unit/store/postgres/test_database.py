@@ -31,7 +31,11 @@ from agentstepper_nb.store.runtime.conformance.base_suite import (
     write_session,
 )
 from agentstepper_nb.store.runtime.postgres import PostgresRuntimeStore
-from agentstepper_nb.store.runtime.postgres.database import CHANGING_TABLES, VERSION
+from agentstepper_nb.store.runtime.postgres.database import (
+    _MIGRATION_LOCK,
+    CHANGING_TABLES,
+    VERSION,
+)
 from tests.helpers.postgres_server import PostgresServer
 
 #: How far the numbers of changes are ahead where a database was restored.
@@ -250,17 +254,22 @@ async def test_a_reader_beside_writers_misses_nothing(postgres_server: PostgresS
         assert len(seen) == 60
 
 
-async def test_numbers_go_on_in_a_restored_database(postgres_server: PostgresServer) -> None:
+async def restore_database(postgres_server: PostgresServer) -> str:
+    """A database with a session, as on a server that had counted further before the rows were dumped."""
     location = postgres_server.create_database()
     async with opened(location) as store:
         await begin_session(store)
-    # As on a server that had counted further, before the rows were dumped there.
     with psycopg.connect(location) as elsewhere:
         elsewhere.execute("SET session_replication_role TO replica")
         for table in CHANGING_TABLES:
             elsewhere.execute(
                 f"UPDATE agentstepper.{table} SET changed = changed + {AHEAD}".encode()
             )
+    return location
+
+
+async def test_numbers_go_on_in_a_restored_database(postgres_server: PostgresServer) -> None:
+    location = await restore_database(postgres_server)
     async with opened(location) as store:
         first = await read_changes(store, 0)
         assert [state.session_id for state in first.states] == ["s"]
@@ -269,3 +278,34 @@ async def test_numbers_go_on_in_a_restored_database(postgres_server: PostgresSer
         assert (await read_changes(store, first.last)).steps == (make_step(),)
     async with opened(location) as store:
         assert (await read_changes(store, first.last)).steps == (make_step(),)
+
+
+async def test_a_restored_database_is_renumbered_though_the_first_try_failed(
+    postgres_server: PostgresServer,
+) -> None:
+    location = await restore_database(postgres_server)
+    rename = "ALTER FUNCTION agentstepper.{}() RENAME TO {}"
+    postgres_server.execute(rename.format("change_number", "gone"), location=location)
+    async with opened(location) as store:
+        with pytest.raises(StoreError, match=r"change_number.* does not exist"):
+            await store.info()
+        postgres_server.execute(rename.format("gone", "change_number"), location=location)
+        await write_session(store, steps=(make_step(),))
+        assert (await read_changes(store, AHEAD)).steps == (make_step(),)
+
+
+async def test_all_calls_wait_until_a_restored_database_is_renumbered(
+    postgres_server: PostgresServer,
+) -> None:
+    location = await restore_database(postgres_server)
+    async with opened(location) as store:
+        with psycopg.connect(location, autocommit=True) as other:
+            other.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
+            first = asyncio.create_task(store.info())
+            waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            while postgres_server.execute(waiting) == [(0,)]:
+                await asyncio.sleep(0.01)
+            write = asyncio.create_task(write_session(store, steps=(make_step(),)))
+            await asyncio.wait({write}, timeout=0.2)
+        await asyncio.gather(first, write)
+        assert (await read_changes(store, AHEAD)).steps == (make_step(),)

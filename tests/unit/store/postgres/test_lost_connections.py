@@ -14,6 +14,7 @@ from agentstepper_nb.errors import StoreError
 from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.protocol.runtime_store_messages import (
     AdoptSessions,
+    ChangedRows,
     EnqueueActions,
     SessionWrite,
     StepQuery,
@@ -224,6 +225,62 @@ async def test_a_call_whose_commit_was_cut_off_is_done_once(
         assert proxy.cuts == 5
 
 
+@pytest.mark.parametrize("cuts", [1, 2])
+async def test_a_commit_whose_notice_was_cut_off_is_announced_again(
+    postgres_server: PostgresServer,
+    proxy: CuttingProxy,
+    caplog: pytest.LogCaptureFixture,
+    cuts: int,
+) -> None:
+    """Where that fails too, the call is answered nevertheless."""
+    location = through(proxy, postgres_server)
+    heard: asyncio.Queue[ChangedRows | None] = asyncio.Queue()
+    async with (
+        opened(location) as store,
+        opened(location.replace(f":{proxy.port}/", f":{postgres_server.port}/")) as other,
+        asyncio.timeout(60),
+    ):
+        await store.info()
+        other.follow(heard.put_nowait)
+        assert await heard.get() is None  # it listens
+        proxy.cuts_notices = cuts
+        assert (await create_session(store, "s")).is_new
+        assert (proxy.cuts_notices, proxy.cuts) == (0, cuts)
+        await create_session(store, "last")
+        sessions: list[str] = []
+        while "last" not in sessions:
+            changed = await heard.get()
+            assert changed is not None
+            sessions += [state.session_id for state in changed.states]
+    assert sessions == (["s", "last"] if cuts == 1 else ["last"])
+    assert ("other Cores may not hear of a write" in caplog.text) is (cuts == 2)
+
+
+async def test_closing_does_not_wait_for_a_lost_server(
+    postgres_server: PostgresServer, proxy: CuttingProxy
+) -> None:
+    store = PostgresRuntimeStore(through(proxy, postgres_server), retry_s=90)
+    await store.info()
+    proxy.cuts_before = True
+    proxy.close()
+    async with asyncio.timeout(30):
+        waiting = asyncio.create_task(create_session(store))
+        while store._transactions._lost_at is None:
+            await asyncio.sleep(0.01)
+        await store.close()
+    with pytest.raises(StoreError, match="can't be stored in postgresql"):
+        await waiting
+
+
+async def test_closing_finishes_the_calls_in_progress(postgres_server: PostgresServer) -> None:
+    """Also those that have no connection yet."""
+    store = PostgresRuntimeStore(postgres_server.create_database())
+    calls = [asyncio.create_task(create_session(store, session)) for session in SESSIONS]
+    await asyncio.sleep(0)
+    await store.close()
+    assert all([(await call).is_new for call in calls])
+
+
 @pytest.mark.slow
 async def test_a_write_that_a_crash_took_is_done_again_though_its_number_went_to_another(
     postgres_server: PostgresServer,
@@ -285,3 +342,15 @@ async def test_numbers_of_writers_that_are_gone_are_deleted(
         "SELECT writer = 'gone' FROM agentstepper.last_writes", location=location
     )
     assert writers == [(False,)]
+
+
+async def test_numbers_of_writers_that_cannot_be_deleted_stop_nobody(
+    postgres_server: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    location = postgres_server.create_database()
+    async with opened(location) as store:
+        await create_session(store)
+    postgres_server.execute("DROP TABLE agentstepper.last_writes", location=location)
+    async with opened(location) as store:
+        assert (await store.info()).live == 1
+    assert "numbers of old writers can't be deleted from postgresql" in caplog.text

@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.sqlite.database import STORE_FILE
 from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters, read_losses
-from agentstepper_nb.store.sqlite.writer import WriterLimits
+from agentstepper_nb.store.sqlite.writer import AppendRequest, WriterLimits
 from tests.helpers.debugger_harness import DebuggerHarness
 from tests.helpers.store_tables import open_store_tables
 from tests.unit.store.sqlite.run_records import append_records, make_full_run
@@ -168,6 +169,47 @@ async def test_what_comes_after_the_end_is_not_lost_in_silence(
     store.close()
     store.append(make_full_run().records)
     assert "came after the end of the store" in caplog.text
+
+
+CLOSED = "is closed: open it again"
+
+
+async def test_what_is_closed_is_asked_nothing(store: SqliteStore) -> None:
+    await append_records(store, make_full_run().records)
+    store.close()
+    for read in (store.history("run"), store.search("hello"), store.find_expired(None, 0)):
+        with pytest.raises(StoreError, match=CLOSED):
+            await asyncio.wait_for(read, 30)
+    called: list[str] = []
+    store.call_when_recorded(lambda: called.append("back"))
+    assert called == ["back"]
+
+
+async def test_who_reads_while_it_is_closed_is_refused(store: SqliteStore) -> None:
+    await append_records(store, make_full_run().records)
+    reading = asyncio.create_task(store.history("run"))
+    await asyncio.sleep(0)  # now its request is queued
+    store.close()
+    with pytest.raises(StoreError, match=CLOSED):
+        await reading
+
+
+async def test_a_request_comes_before_the_end_or_is_refused(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closing = threading.Thread(target=store.close)
+    put = store._writer.put
+
+    def put_while_closing(request: AppendRequest) -> None:
+        closing.start()
+        closing.join(0.1)
+        put(request)
+
+    monkeypatch.setattr(store._writer, "put", put_while_closing)
+    called = asyncio.Event()
+    store.call_when_recorded(called.set)
+    await asyncio.wait_for(called.wait(), 30)
+    closing.join()
 
 
 async def test_a_callback_that_fails_does_not_stop_the_others(store: SqliteStore) -> None:
