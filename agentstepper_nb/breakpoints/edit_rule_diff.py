@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from difflib import unified_diff
+from io import StringIO
 from pathlib import Path
 
 from ..core.breakpoints.edit_rule_code import make_function, name_function
@@ -32,9 +33,9 @@ def make_rule_diff(rule: EditRuleDefinition, file: str | os.PathLike[str]) -> st
     function = _find_function(tree, rule.name, path)
     is_call = rule.side is EventSide.BEGIN
     helper, call = _edit_argument(rule, function, path) if is_call else _edit_result(rule, function)
-    lines = source.splitlines(keepends=True)
+    lines = list(StringIO(source))  # as `ast` counts them: a form feed ends none
     helpers = [*helper.splitlines(keepends=True), "\n", "\n"]
-    edited = _insert(lines, {_find_place(tree, function): helpers, call[0]: [call[1]]})
+    edited = _insert(lines, [(_find_place(tree, function), helpers), (call[0], [call[1]])])
     return "".join(unified_diff(lines, edited, f"a/{path.name}", f"b/{path.name}"))
 
 
@@ -95,10 +96,10 @@ def _find_place(tree: ast.Module, function: _Definition) -> int:
     return 0
 
 
-def _insert(lines: list[str], additions: dict[int, list[str]]) -> list[str]:
-    """Lines with others inserted before some of them."""
+def _insert(lines: list[str], additions: list[tuple[int, list[str]]]) -> list[str]:
+    """Lines with others inserted before some of them; what goes to one place keeps its order."""
     made: list[str] = []
     for at in range(len(lines) + 1):
-        made += additions.get(at, [])
+        made += [line for place, added in additions if place == at for line in added]
         made += lines[at : at + 1]
     return made

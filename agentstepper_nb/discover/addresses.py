@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 #: The default port on which `agentstepper serve` accepts agents.
 DEFAULT_PORT: Final = 8765
@@ -57,13 +57,16 @@ def make_chat_url(core_url: str, chat_id: str) -> str:
         core_url: The Core's URL for agents or workers.
         chat_id: The id of the chat at the Core.
     """
-    return _replace_path(core_url.removesuffix("/worker"), f"chat/{chat_id}")
+    return _replace_path(core_url, f"chat/{chat_id}")
 
 
 def to_agents_url(url: str) -> str:
     """Return a Core's URL for agents, given its URL for agents, workers or control programs."""
-    core = url.removesuffix("/worker").removesuffix("/runtime")
-    return f"{core}/agent" if core.endswith("/agentstepper") else core
+    parts = urlsplit(url)
+    path = parts.path.removesuffix("/worker").removesuffix("/runtime")
+    return urlunsplit(
+        parts._replace(path=f"{path}/agent" if path.endswith("/agentstepper") else path)
+    )
 
 
 def is_same_url(left: str, right: str) -> bool:
@@ -88,8 +91,10 @@ def _port(parts: SplitResult) -> int | None:
     return parts.port or _PORTS.get(parts.scheme)
 
 
-def _replace_path(agents_url: str, name: str) -> str:
-    """Another address of the Core that takes agents there; an address of that name stays."""
-    if agents_url.endswith(f"/{name}"):
-        return agents_url
-    return f"{agents_url.removesuffix('agent').removesuffix('/')}/{name}"
+def _replace_path(core_url: str, name: str) -> str:
+    """Another address of the Core of an address for agents or workers; one of that name stays."""
+    parts = urlsplit(core_url)
+    if parts.path.endswith(f"/{name}"):
+        return core_url
+    path = parts.path.removesuffix("/worker").removesuffix("/agent").removesuffix("/")
+    return urlunsplit(parts._replace(path=f"{path}/{name}"))

@@ -76,7 +76,7 @@ _KEYS: Final = tuple(each.name for each in fields(CoreInfo) if each.name != "tok
 
 def list_announced_cores() -> Iterator[CoreInfo]:
     """Give this user's running Cores. The files of dead ones are removed on the way."""
-    for path in sorted(_runtime_dir().glob(f"{_PREFIX}*.json")):
+    for path in _list_info_files():
         found = _read(path)
         if found is None:
             continue
@@ -149,6 +149,13 @@ def _remove_own(path: Path, pid: int) -> None:
     """Remove this process's own file; in a forked child, the file belongs to the parent."""
     if pid == os.getpid():
         remove_core_info(path)
+
+
+def _list_info_files() -> list[Path]:
+    try:
+        return sorted(_runtime_dir().glob(f"{_PREFIX}*.json"))
+    except OSError:  # this user may not enter the folder
+        return []
 
 
 def _read(path: Path) -> CoreInfo | None:

@@ -23,8 +23,9 @@ def _parent(pid: int) -> int:
     """The parent of a process; 0 where it is unknown."""
     if Path("/proc/self/stat").exists():
         try:
-            # The name before may hold spaces and brackets; the state and the parent come after it.
-            after = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+            # The name before may hold spaces, brackets and a cut character; the state and the parent
+            # come after it.
+            after = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2]
             return int(after.split()[1])
         except (OSError, ValueError, IndexError):
             return 0

@@ -180,15 +180,15 @@ def _choice(cores: tuple[discover.CoreInfo, ...]) -> DiscoveryFacts:
         problem, protocol = str(error), 0
     return DiscoveryFacts(
         url=endpoint.url,
-        reason=_find_failure_reason(endpoint.url),
+        reason=_explain_choice(endpoint.url),
         problem=problem,
         protocol=protocol,
         token_source=_whose(endpoint, cores),
     )
 
 
-def _find_failure_reason(url: str) -> str:
-    """In discovery's own order."""
+def _explain_choice(url: str) -> str:
+    """Why discovery chose a Core, in discovery's own order."""
     from .kernel_facts import find_kernel_core_url
 
     if url == find_kernel_core_url():
@@ -220,13 +220,20 @@ def collect_folder_facts(path: Path, mounts: str | None = None) -> FolderFacts:
     """
     from ..store.atomic_files import find_network_file_system
 
-    there = next((each for each in (path, *path.parents) if each.exists()), Path("/"))
+    there = next((each for each in (path, *path.parents) if _is_there(each)), Path("/"))
     return FolderFacts(
         path=str(path),
         writable=there.is_dir() and os.access(there, os.W_OK | os.X_OK),
         free_bytes=shutil.disk_usage(there).free,
         network_file_system=find_network_file_system(there, mounts) or "",
     )
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # nobody may look below a folder that can't be entered
+        return False
 
 
 def read_token_mode(data: Path, file: str) -> int | None:

@@ -26,11 +26,18 @@ def read_labextension() -> tuple[str, str, tuple[str, ...]]:
     """The installed labextension: its version, what is missing of it, what of it is disabled."""
     for place in jupyter_path("labextensions"):
         home = Path(place) / _LAB
-        if (home / "package.json").is_file():
+        if _is_file(home / "package.json"):
             about = _read(home / "package.json")
             version = str(about.get("version", "?"))
             return version, _missing(home, about), tuple(_disabled())
     return "", "", ()
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # in a folder that this user may not enter
+        return False
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -56,10 +63,10 @@ def _disabled() -> list[str]:
     except ImportError:
         return []
     homes = [os.environ.get("JUPYTERLAB_DIR", ""), *jupyter_path("lab")]
-    home = next((home for home in homes if home and Path(home).is_dir()), None)
     try:
+        home = next((home for home in homes if home and Path(home).is_dir()), None)
         page = get_page_config(jupyter_path("labextensions"), home and str(Path(home) / "settings"))
-    except (OSError, ValueError, KeyError):  # some extension's file is damaged, perhaps ours
+    except (OSError, ValueError, KeyError):  # a file is damaged, perhaps ours, or can't be read
         return []
     named = page.get("disabledExtensions", [])
     return sorted(name for name in named if name == _LAB or name.startswith(f"{_LAB}:"))

@@ -11,15 +11,17 @@ from typing import Final
 import uuid_utils
 
 from ..discover import CoreEndpoint, discover_control_endpoint, find_folder_endpoint
-from ..errors import CommandError, ConnectionLostError, ProtocolError
+from ..errors import CommandError, ConnectionLostError, ProtocolError, StoreError
 from ..protocol.agent import AgentError, from_agent, to_agent
 from ..protocol.data_model import Run
 from ..protocol.envelope import MAX_MESSAGE_BYTES
 from ..protocol.program_requests import RunUploaded, UploadRun
-from ..protocol.records import ImportedRunSaved
+from ..protocol.records import ImportedRunSaved, Record
+from ..protocol.store_info import StoreInfo
 from ..sdk.handshake import explain_not_opened, open_socket
 from ..store import open_store
 from ..store.archive import MAGIC, load_run_file, read_run_file
+from ..store.base import Store
 from ..store.folder_lock import find_lock_holder
 from .runs_folder import Folder, resolve_folder
 from .stored_run import StoredRun
@@ -44,7 +46,7 @@ def import_run(path: str | PathLike[str], folder: Folder = None) -> StoredRun:
             or too large (`too_large`).
         ConnectionError: The Core that uses the folder can't be reached, or doesn't answer.
         CommandError: `watch_only`: the Core asks for its control token, and none was found.
-        StoreError: The folder can't be used.
+        StoreError: The folder can't be used, or the run can't be written there.
         OSError: The file can't be read.
     """
     data = read_run_file(Path(path).expanduser())
@@ -62,12 +64,35 @@ async def _import_into_folder(folder: Path, data: bytes) -> Run:
     history = load_run_file(data, str(uuid_utils.uuid7()))
     store = open_store(folder, program="agentstepper_nb.history")
     try:
-        synced_event = asyncio.Event()
-        store.append([ImportedRunSaved(history=history)], on_synced=synced_event.set)
-        await synced_event.wait()
+        await _save(store, ImportedRunSaved(history=history))
     finally:
         store.close()
     return history.run
+
+
+async def _save(store: Store, record: Record) -> None:
+    """Store a record durably.
+
+    Raises:
+        StoreError: The store can't write the record, or can't write now.
+    """
+    saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def finish(trouble: str | None = None) -> None:
+        if saved.done():
+            return
+        if trouble is None:
+            saved.set_result(None)
+        else:
+            saved.set_exception(StoreError(trouble))
+
+    def on_write_trouble(info: StoreInfo) -> None:
+        if info.trouble is not None:
+            finish(info.trouble)
+
+    store.on_write_trouble = on_write_trouble
+    store.append([record], on_synced=finish)
+    await saved
 
 
 def _upload_to_core(

@@ -112,10 +112,10 @@ def test_the_core_judges_paths_and_patterns() -> None:
 # ---- as a diff --------------------------------------------------------------------------------------
 
 
-def patched(rule: EditRule, folder: Path) -> dict[str, Any]:
+def patched(rule: EditRule, folder: Path, code: str = AGENT) -> dict[str, Any]:
     """The agent's code after the rule's diff was applied by git."""
     file = folder / "agent.py"
-    file.write_text(AGENT)
+    file.write_text(code)
     diff = rule.make_diff(file)
     apply = ["git", "apply", "--unsafe-paths", "-"]
     subprocess.run(apply, input=diff.encode(), cwd=folder, check=True)
@@ -141,6 +141,19 @@ def test_the_diff_of_a_result_stands_below_what_traces_the_tool(tmp_path: Path) 
     assert agent["tools"][0]("a") == "b 10 None"
     agent = patched(EditRule("after tool run", "", "done"), tmp_path)
     assert asyncio.run(agent["Shell"].run("ls")) == "done"
+
+
+def test_the_diff_of_a_result_is_complete_where_the_tool_has_no_decorator(tmp_path: Path) -> None:
+    code = "import os\n\n\ndef search(text):\n    return text\n"
+    agent = patched(EditRule("after tool search", "", "done"), tmp_path, code)
+    assert agent["search"]("a") == "done"
+
+
+@pytest.mark.parametrize("between", ["\f", '"\u2028"'])
+def test_the_diff_counts_lines_as_python_does(tmp_path: Path, between: str) -> None:
+    code = f"import os\n{between}\n\ndef search(text):\n    return text\n"
+    agent = patched(EditRule("before tool search", "/Argument/text", "b"), tmp_path, code)
+    assert agent["search"]("a") == "b"
 
 
 def test_what_the_file_hasnt_is_named(tmp_path: Path) -> None:

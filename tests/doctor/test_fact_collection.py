@@ -117,6 +117,16 @@ def test_a_file_is_in_the_way(home: Path) -> None:
     assert not collect_folder_facts(home / "file").writable
 
 
+def test_folders_that_cant_be_looked_at(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Even root can't look there, as others can't below a folder that they may not enter.
+    hidden = home / ("x" * 300)
+    assert collect_folder_facts(hidden / "agentstepper").path == str(hidden / "agentstepper")
+    for name in ("DATA", "RUNTIME", "CONFIG"):
+        monkeypatch.setenv(f"JUPYTER_{name}_DIR", str(hidden / name.lower()))
+    assert list(discover.list_announced_cores()) == []
+    assert isinstance(jupyter_facts.read_labextension(), tuple)
+
+
 MOUNTS = """\
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 30 22 0:40 / {0}/far\\040away rw - nfs4 server:/x rw

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import agentstepper_nb
 from agentstepper_nb import history
 from agentstepper_nb.discover import CoreEndpoint
-from agentstepper_nb.errors import CommandError, DiscoveryError, ProtocolError
+from agentstepper_nb.errors import CommandError, DiscoveryError, ProtocolError, StoreError
 from agentstepper_nb.history import run_import
-from agentstepper_nb.protocol.records import RunDeleted, RunHistory
+from agentstepper_nb.protocol.records import ImportedRunSaved, Record, RunDeleted, RunHistory
+from agentstepper_nb.protocol.store_info import StoreInfo
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import archive
 from agentstepper_nb.store.archive import render_run_text
 from agentstepper_nb.store.folder_lock import lock_folder
+from agentstepper_nb.store.memory import MemoryStore
 from tests.helpers.histories import make_full_history
 from tests.history.conftest import store_records
 
@@ -103,6 +107,19 @@ def test_a_damaged_file_leaves_no_trace(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
     with pytest.raises(FileNotFoundError):
         history.import_run(tmp_path / "missing.run", tmp_path / "new")
+
+
+class FullStore(MemoryStore):
+    """A store on a full disk."""
+
+    def append(self, records: Sequence[Record], *callbacks: Any, **options: Any) -> None:
+        for trouble in (None, "The store can't write: free disk space.", None):
+            self.on_write_trouble(StoreInfo(kind="sqlite", trouble=trouble))
+
+
+async def test_a_run_that_cant_be_stored_is_an_error() -> None:
+    with pytest.raises(StoreError, match="free disk space"):
+        await run_import._save(FullStore(), ImportedRunSaved(history=EVERY))
 
 
 def test_a_core_that_has_the_folder_and_is_not_found(folder: Path, tmp_path: Path) -> None:

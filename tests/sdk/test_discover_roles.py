@@ -31,6 +31,9 @@ def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (SERVE, f"{SERVE}/worker", f"{SERVE}/runtime"),
         (f"{SERVE}/", f"{SERVE}/worker", f"{SERVE}/runtime"),
         (JUPYTER, f"{JUPYTER[:-5]}worker", f"{JUPYTER[:-5]}runtime"),
+        ("wss://my-agent", "wss://my-agent/worker", "wss://my-agent/runtime"),
+        ("ws://worker", "ws://worker/worker", "ws://worker/runtime"),
+        ("wss://h/myagent", "wss://h/myagent/worker", "wss://h/myagent/runtime"),
     ],
 )
 def test_the_doors_of_a_core(agents: str, worker: str, runtime: str) -> None:
@@ -40,6 +43,8 @@ def test_the_doors_of_a_core(agents: str, worker: str, runtime: str) -> None:
         assert discover.to_agents_url(stepper_kind) == agents.rstrip("/")
     assert discover.to_worker_url(worker) == worker
     assert discover.to_runtime_url(runtime) == runtime
+    for url in (agents, worker):
+        assert discover.make_chat_url(url, "c") == f"{worker.removesuffix('/worker')}/chat/c"
 
 
 def test_without_a_core_it_says_what_to_start() -> None:

@@ -45,7 +45,7 @@ from ...protocol.session_creation import add_participant, make_creation
 from ...store.runtime import schedules
 from . import lookups
 from .admission import Admission
-from .context import RowUpdates, RuntimeServices, derive_id
+from .context import RowUpdates, RuntimeServices, derive_id, is_due
 from .payloads import check_payload, encode_payload, refuse_large
 from .unfit_sessions import UnfitSessions
 
@@ -117,7 +117,7 @@ class ActionService:
         action = self._action(request, payload, state.agent_id, state.session_id)
         stored = (await self._context.store.enqueue(EnqueueActions(actions=(action,)))).actions[0]
         enqueued = self._publish_enqueued(action, stored)
-        if request.kind is ActionKind.DESTROY:
+        if request.kind is ActionKind.DESTROY and is_due(stored, self._context.clock()):
             await self._unfit.end_if_unfit(state)
         return enqueued
 

@@ -42,8 +42,7 @@ class RowUpdates:
             now: Actions that are due later need none yet, in POSIX seconds.
         """
         return any(
-            action.status is ActionStatus.QUEUED and (action.not_before or 0.0) <= now
-            for action in self.actions
+            action.status is ActionStatus.QUEUED and is_due(action, now) for action in self.actions
         ) or any(
             state.status is SessionStatus.RUNNING and state.owner is None for state in self.states
         )
@@ -124,6 +123,11 @@ def _report_failure(task: asyncio.Task[Any]) -> None:
     if not isinstance(error, CommandError):
         message = f"{task.get_name()} failed, for which nobody waits any more"
         task.get_loop().call_exception_handler({"message": message, "exception": error})
+
+
+def is_due(action: Action, now: float) -> bool:
+    """Whether an action may be executed now: it isn't delayed, or its time has come."""
+    return action.not_before is None or action.not_before <= now
 
 
 def derive_id(*names: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from ...errors import ProtocolError
 from ...protocol.runtime import (
     LIVE_STATUSES,
     Action,
@@ -24,7 +25,7 @@ from ...protocol.runtime_store_messages import ParticipantQuery, SessionWrite
 from ...protocol.step_messages import make_step_message
 from . import lookups
 from .context import RuntimeServices, derive_id
-from .payloads import MAX_PAYLOAD_BYTES, encode_payload
+from .payloads import check_payload, encode_payload
 
 
 class ConversationWriter:
@@ -42,6 +43,7 @@ class ConversationWriter:
         self._store = context.store
         self._conversations: dict[str, set[str]] = {}  # of each session that takes part in any
         self._is_loaded = False
+        self._forgotten = 0  # how often
         self._lock = asyncio.Lock()
 
     def note(self, participants: Iterable[Participant]) -> None:
@@ -54,6 +56,14 @@ class ConversationWriter:
                 conversations.add(each.conversation_id)
             else:
                 conversations.discard(each.conversation_id)
+            if not conversations:
+                del self._conversations[each.session_id]
+
+    def forget(self) -> None:
+        """Drop the known participants: some of their changes were missed."""
+        self._conversations.clear()
+        self._is_loaded = False
+        self._forgotten += 1
 
     async def complete(self, request: SessionWrite) -> SessionWrite:
         """Return a write with all messages that it posts, and the inputs for sessions that receive them.
@@ -78,14 +88,15 @@ class ConversationWriter:
         return replace(request, messages=tuple(messages), actions=tuple(actions))
 
     async def _load(self) -> None:
-        """Read all present participants once; `note` applies later changes."""
+        """Read all present participants once; `note` applies later changes, until `forget`."""
         if self._is_loaded:
             return
         async with self._lock:
-            if not self._is_loaded:
+            while not self._is_loaded:
+                forgotten = self._forgotten
                 found = await self._store.participants(ParticipantQuery(is_present=True))
                 self.note(found.participants)
-                self._is_loaded = True
+                self._is_loaded = forgotten == self._forgotten  # else it may be of before
 
     def _make_missing(self, request: SessionWrite) -> Iterable[ConversationMessage]:
         """Make the steps' messages for conversations that the worker doesn't know."""
@@ -114,11 +125,13 @@ class ConversationWriter:
         self, message: ConversationMessage, participants: tuple[Participant, ...]
     ) -> list[Action]:
         """Make the inputs of the sessions that receive the messages of other sessions, too."""
-        text = message.text or ("" if message.data is None else json.dumps(message.data))
-        if not text or len(text) > MAX_PAYLOAD_BYTES:
+        text = message.text
+        if not text and message.data is not None:
+            text = json.dumps(message.data, ensure_ascii=False)
+        hearing = {each.session_id for each in participants if each.session_id and _hears_all(each)}
+        if not text or not hearing or not self._is_input(text, message):
             return []
         inputs = []
-        hearing = {each.session_id for each in participants if each.session_id and _hears_all(each)}
         for session_id in sorted(hearing):
             state = await lookups.find_state(self._store, session_id)
             if state is None or state.status not in LIVE_STATUSES:
@@ -139,6 +152,18 @@ class ConversationWriter:
                 )
             )
         return inputs
+
+    def _is_input(self, text: str, message: ConversationMessage) -> bool:
+        """Whether a message's text can be an input of other sessions: a worker refuses a longer one."""
+        try:
+            check_payload(ActionKind.INPUT, {"text": text})
+        except ProtocolError as error:
+            self._context.log.warning(
+                "a message of session %r was not sent to other sessions: %s",
+                *(message.session_id, error.message),
+            )
+            return False
+        return True
 
 
 def _hears_all(participant: Participant) -> bool:

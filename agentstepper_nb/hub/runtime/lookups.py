@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -28,6 +28,8 @@ Row = TypeVar("Row", bound=Struct)
 
 #: Characters of an id that errors show.
 _MAX_SHOWN_CHARS = 80
+#: Bytes of JSON that the rows of an answer have: it travels in one message of 64 MiB.
+MAX_ANSWER_BYTES: Final = 32 * 1024 * 1024
 
 
 async def find_state(store: RuntimeStore, session_id: str) -> AgentState | None:

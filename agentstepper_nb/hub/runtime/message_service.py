@@ -38,11 +38,15 @@ class MessageService:
 
     Args:
         context: The services of the runtime.
+        max_answer_bytes: Bytes of JSON that the messages have which a session reads at once.
     """
 
-    def __init__(self, context: RuntimeServices) -> None:
+    def __init__(
+        self, context: RuntimeServices, max_answer_bytes: int = lookups.MAX_ANSWER_BYTES
+    ) -> None:
         self._context = context
         self._store = context.store
+        self._max_answer_bytes = max_answer_bytes
 
     async def say(self, request: NewMessage) -> ConversationMessage:
         """Post a user's message, and enqueue it for each live session that participates with push
@@ -145,7 +149,9 @@ class MessageService:
     ) -> tuple[ConversationMessage, ...]:
         """Return others' messages from the first page that has any."""
         while True:
-            page = await self._page(request.conversation_id, after, request.limit)
+            found = await self._page(request.conversation_id, after, request.limit)
+            # The session never sees what the cursor passes and the answer has no room for.
+            page = lookups.select_fitting(found, self._max_answer_bytes)
             if page:
                 after = page[-1].message_id
                 await self._store.advance(
@@ -156,7 +162,7 @@ class MessageService:
                     )
                 )
             others = tuple(each for each in page if each.session_id != request.session_id)
-            if others or len(page) < request.limit:
+            if others or len(page) == len(found) < request.limit:
                 return others
 
     async def _page(

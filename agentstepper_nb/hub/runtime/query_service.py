@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -31,9 +31,6 @@ from ...protocol.runtime_store_messages import (
 )
 from ...store.runtime.base import RuntimeStore
 from . import lookups
-
-#: Bytes of JSON that the rows of an answer have: it travels in one message of 64 MiB.
-_MAX_ANSWER_BYTES: Final = 32 * 1024 * 1024
 
 Query = TypeVar("Query", ActionQuery, StateQuery, StepQuery, ConversationQuery, MessageQuery)
 Row = TypeVar("Row", bound=Struct)
@@ -175,5 +172,5 @@ def _ask_one_more(request: Query) -> Query:
 
 def _shorten(rows: tuple[Row, ...], limit: int) -> tuple[tuple[Row, ...], bool]:
     """Cut rows to the limit and to a message's size. Returns them, and whether there are more."""
-    fitting = lookups.select_fitting(rows[:limit], _MAX_ANSWER_BYTES)
+    fitting = lookups.select_fitting(rows[:limit], lookups.MAX_ANSWER_BYTES)
     return fitting, len(fitting) < len(rows)

@@ -107,7 +107,7 @@ class Runtime:
         new_id: Callable[[], str] = _new_id,
         topic_limits: TopicLimits = DEFAULT_TOPIC_LIMITS,
     ) -> None:
-        self.on_worker_needed: Callable[[], None] = _no_worker_starter
+        self.on_worker_needed: Callable[[], None] = lambda: None
         self.list_halted_runs: Callable[[], Iterable[str]] = tuple
         self.runs: FleetRuns = NoRuns()
         self.search: Callable[[AgentSearch], Awaitable[AgentSearchResult]] = refuse_search
@@ -272,6 +272,7 @@ class Runtime:
         """Publish another Core's changes to a shared store; see `SharedRuntimeStore.follow`."""
         if changed is None:
             self._topics.restart()
+            self._conversation_writer.forget()
             self._wakes.wake()
             self._begin(self._recheck_for_work())
             return
@@ -328,6 +329,7 @@ class Runtime:
         """Wake the dispatchers: a delayed action is due."""
         self._wakes.wake()
         self._begin(self._recheck_for_work())
+        self._begin(self._end_destroyed())
 
     async def _recheck_for_work(self) -> None:
         try:
@@ -394,7 +396,3 @@ def add_pruned(before: PrunedRows, batch: PrunedRows) -> PrunedRows:
         for name in ("sessions", "actions", "steps", "conversations", "messages")
     }
     return PrunedRows(**counts, has_more=batch.has_more)
-
-
-def _no_worker_starter() -> None:
-    """Do nothing: this runtime has no worker starter."""

@@ -19,7 +19,7 @@ from ...protocol.runtime import (
 from ...protocol.runtime_requests import WaitingSessions
 from ...protocol.runtime_store_messages import MAX_LIMIT, ActionQuery, SessionWrite
 from . import lookups
-from .context import RowUpdates, RuntimeServices
+from .context import RowUpdates, RuntimeServices, is_due
 from .dispatcher_wakeups import DispatcherWakeups
 
 #: The writer of the ending of a session that never had a worker.
@@ -53,9 +53,12 @@ class UnfitSessions:
 
     async def end_destroyed(self) -> None:
         """End each session that a person destroyed and that no worker fits: nothing of it runs."""
+        if not self._wakes.offers:
+            return
         query = ActionQuery(kind=ActionKind.DESTROY, status=ActionStatus.QUEUED, limit=MAX_LIMIT)
         found = await self._context.store.actions(query)
-        await self._end({action.session_id for action in found.actions})
+        now = self._context.clock()
+        await self._end({each.session_id for each in found.actions if is_due(each, now)})
 
     async def end_expired(self) -> None:
         """End the destroyed sessions that a lost worker's lease has protected until now."""

@@ -8,6 +8,8 @@ import logging
 import pytest
 from msgspec.structs import replace
 
+from agentstepper_nb.hub.runtime.context import RuntimeServices
+from agentstepper_nb.hub.runtime.message_service import MessageService
 from agentstepper_nb.protocol.runtime import (
     ActionKind,
     Delivery,
@@ -29,7 +31,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     MessageQuery,
     ParticipantQuery,
 )
-from tests.hub.runtime.harness import RuntimeHarness, expect_refusal, run
+from tests.hub.runtime.harness import LOG, RuntimeHarness, expect_refusal, run
 
 
 async def close(harness: RuntimeHarness) -> None:
@@ -319,6 +321,27 @@ def test_a_session_that_pulls_reads_on_where_it_was() -> None:
         assert await read(harness, 2) == ["three"]
         assert await read(harness, 2) == ["four"]  # beyond a page of its own
         assert await read(harness, 2) == []
+
+    run(test)
+
+
+def test_what_an_answer_has_no_room_for_is_read_next() -> None:
+    async def test(harness: RuntimeHarness) -> None:
+        await harness.conversation()
+        await harness.create("s")
+        await harness.join_session("s", delivery=Delivery.PULL)
+        texts = [letter * 1000 for letter in "abcde"]
+        for text in texts:
+            await harness.post_message(text)
+        context = RuntimeServices(
+            harness.store, LOG, harness.clock, str, lambda updates: None, lambda: None
+        )
+        service = MessageService(context, max_answer_bytes=3000)
+        ask = AdvanceCursor(session_id="s", conversation_id="c")
+        read: list[list[str]] = []
+        while found := (await service.read_on(ask)).messages:
+            read.append([message.text for message in found])
+        assert read == [texts[:2], texts[2:4], texts[4:]]
 
     run(test)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -94,6 +95,23 @@ def test_a_session_that_no_worker_fits_ends_when_it_is_destroyed() -> None:
     run(test)
 
 
+def test_a_session_that_no_worker_fits_lives_until_the_time_of_its_end() -> None:
+    async def test(harness: RuntimeHarness) -> None:
+        await harness.create("s", moniker="review")
+        at = harness.clock.now + 60
+        async with present(harness):
+            await harness.enqueue("agent_destroy", "s", not_before=at)
+            assert await status(harness) is SessionStatus.CREATED
+        async with present(harness):
+            await settle_tasks(harness)
+            assert await status(harness) is SessionStatus.CREATED
+            harness.clock.now = at
+            harness.runtime._due_timer._check()
+            await settle_until_stopped(harness)
+
+    run(test)
+
+
 def test_a_session_that_a_worker_fits_is_left_to_the_worker() -> None:
     async def test(harness: RuntimeHarness) -> None:
         await harness.create("s")
@@ -133,6 +151,12 @@ def test_a_destroyed_session_ends_when_the_last_worker_that_fits_is_lost() -> No
             assert await status(harness) is SessionStatus.STOPPED
 
     run(test)
+
+
+async def settle_tasks(harness: RuntimeHarness) -> None:
+    """Let the Core end what it began when a worker connected."""
+    while harness.runtime._tasks:
+        await asyncio.wait(set(harness.runtime._tasks))
 
 
 async def settle_until_stopped(harness: RuntimeHarness) -> None:
