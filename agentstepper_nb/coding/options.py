@@ -123,7 +123,9 @@ def select_tools(options: CodingOptions) -> ToolRegistry:
     Raises:
         CodingSessionError: The tool that has to be called is none of them.
     """
-    tools = options.get("tools") or make_default_tools(shell=options.get("shell"))
+    tools = options.get("tools")
+    if tools is None:  # a registry without any tool is a choice
+        tools = make_default_tools(shell=options.get("shell"))
     choice = options.get("tool_choice")
     if choice is None or choice in _CHOICES or tools.get(choice) is not None:
         return tools

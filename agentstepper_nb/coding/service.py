@@ -159,9 +159,7 @@ class CodingService:
         if params.state == "open":
             return wire.CodingSessionList(sessions=live)
         stored = await asyncio.to_thread(self._list_stored, params.limit)
-        return wire.CodingSessionList(
-            sessions=stored if params.state == "kept" else live + stored
-        )
+        return wire.CodingSessionList(sessions=stored if params.state == "kept" else live + stored)
 
     def _list_stored(self, limit: int) -> tuple[wire.CodingSessionInfo, ...]:
         """The kept sessions that aren't open here; reads their logs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
@@ -94,6 +94,7 @@ class CodingSession:
         self._session_sandbox = session_sandbox
         self._lock = asyncio.Lock()
         self._is_closed = False
+        self._is_cancelled = False  # the answer, before the agent began it
         self._is_joined = False  # the debugger's run is somebody else's
         self._stopped = False  # in the debugger
 
@@ -292,9 +293,14 @@ class CodingSession:
         async with self._lock:
             if self._is_closed:
                 raise CodingSessionError("This session is closed: resume it.")
+            self._is_cancelled = False
             if self._stopped:
                 self._stopped = False
                 await self._open_debugger()
+            if self._is_cancelled:
+                return TurnResult(
+                    reason="cancelled", messages=self._messages, usage=None, iterations=0
+                )
             try:
                 result = await self._agent.run(prompt, self._messages)
             finally:
@@ -306,31 +312,27 @@ class CodingSession:
 
     async def cancel(self) -> None:
         """Cancel the answer in progress, if there is one; returns once the answer has ended."""
+        self._is_cancelled = True
         self._agent.cancel()
         async with self._lock:
             pass
 
     async def close(self) -> None:
-        """Cancel the answer in progress, and close the log, the run and the connections.
-
-        Idempotent.
-        """
+        """Cancel the answer, and close the log, the run and the connections. Idempotent."""
         if self._is_closed:
             return
         self._is_closed = True
-        await self.cancel()
-        try:
-            try:
-                await self._provider.close()
-            finally:  # whatever a provider of somebody's own does
-                if self._agent.dbg is not None:
-                    await self._agent.dbg.close()
-        finally:
-            await asyncio.to_thread(self._snapshots.close)
-            await asyncio.to_thread(self._session_sandbox.close)
-            with suppress(OSError):  # nobody reads it but people
-                self._log.append(SessionEndEntry(reason="closed"))
-            self._log.close()
+        async with AsyncExitStack() as stack:  # also if cancelled; the last one is closed first
+            stack.callback(self._close_log)
+            stack.push_async_callback(asyncio.to_thread, self._session_sandbox.close)
+            stack.push_async_callback(asyncio.to_thread, self._snapshots.close)
+            stack.push_async_callback(self._close_run)
+            stack.push_async_callback(self._provider.close)
+            await self.cancel()
+
+    def _close_log(self) -> None:
+        with self._log, suppress(OSError):  # the entry is for people alone
+            self._log.append(SessionEndEntry(reason="closed"))
 
     async def __aenter__(self) -> Self:
         return self
@@ -375,6 +377,10 @@ class CodingSession:
         """Tell the debugger that nothing runs between prompts; whose run is another's says so itself."""
         if self._agent.dbg is not None and not self._is_joined:
             self._agent.dbg._current_session().link.await_message()
+
+    async def _close_run(self) -> None:
+        if self._agent.dbg is not None:
+            await self._agent.dbg.close()
 
     async def _end_stopped(self) -> None:
         """Stop ends the debugger's run, not the session: the next prompt has a new one."""

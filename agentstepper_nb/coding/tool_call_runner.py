@@ -317,7 +317,7 @@ class ToolCallRunner:
             if self._ctx.session_sandbox is not None:
                 self._ctx.session_sandbox.grants.add(evaluation.grant)
             return
-        if self._save_rule is None:
+        if self._save_rule is None or evaluation.rule is None:  # nothing of the kind was offered
             return
         try:
             self._save_rule(requested.name, requested.args)

@@ -133,14 +133,20 @@ class LocalWorkspace:
             return None
 
     def is_denied(self, relative: str) -> bool:
-        """Whether a rule denies reading a file. False if the path can't be examined."""
+        """Whether a rule denies reading a file. A missing file is judged by its name.
+
+        False if the path is unsafe.
+        """
         if self._denials is None or not self._denials.has_rules():
             return False
         try:
             with self._locate(relative) as target:
                 return self._rule(target, _stat_if_exists(target), _READ_TOOL) is not None
-        except OSError:
+        except UnsafePathError:
             return False
+        except OSError:  # its folder is gone, too, but a commit may hold the file
+            names = split_path(relative)
+            return self._denials.find_rule_for_file(names, None, _READ_TOOL) is not None
 
     def list_dir(self, relative: str) -> list[FolderEntry]:
         """List a folder's entries by name. Raises OSError."""

@@ -108,6 +108,20 @@ def test_always_writes_a_rule(tmp_path: Path) -> None:
     assert kept == [("t", ASKS[2])]
 
 
+def test_always_writes_no_rule_where_none_was_offered(tmp_path: Path) -> None:
+    """Such a rule would allow every call of the tool: this question is about one file, or a failure."""
+    kept: list[Any] = []
+    broken = ("1", "t", {"policy": "broken"})
+    model = FakeProvider(make_tool_calls(broken), make_text_answer("I see."))
+    person, tool = FakeApprover(ApprovalDecision(approved=True, always=True)), FakeTool("t")
+    with AgentHarness(
+        tmp_path, model, tool, approver=person, save_rule=lambda *rule: kept.append(rule)
+    ) as made:
+        assert run(made.agent.run("Go.")).reason == "done"
+    assert [request.rule for request in person.requests] == [None]
+    assert (tool.calls, kept) == ([broken[2]], [])
+
+
 def test_a_rule_that_cannot_be_written_is_told_and_the_call_is_made(tmp_path: Path) -> None:
     def full(tool: str, args: Any) -> None:
         raise PolicyRulesError("The rules can't be written.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 
 from agentstepper_nb.coding.approvals import ApprovalDecision
 from agentstepper_nb.coding.session_list import CodingDataPaths
+from agentstepper_nb.coding.session_setup import NoDebuggerError
 from agentstepper_nb.errors import CodingSessionError, ModelError
-from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
+from agentstepper_nb.llm_wire.conversation import ModelRequest, ToolResultMessage, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
 from agentstepper_nb.protocol.data_model import AgentActivity
 from tests.coding import session_helpers
@@ -29,6 +31,22 @@ WRITE = ("w", "write_file", {"path": "new.txt", "content": "hello\n"})
 
 
 opened = partial(session_helpers.open_session, debugger=True)  # where one is found
+
+
+class SlowlyEndingProvider(FakeProvider):
+    """A model whose answer never comes, and ends some time after its cancellation."""
+
+    def __init__(self) -> None:
+        super().__init__([HANGS])
+        self.ending, self.may_end = asyncio.Event(), asyncio.Event()
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[AgentEvent]:
+        try:
+            async for event in super().stream(request):
+                yield event
+        finally:
+            self.ending.set()
+            await self.may_end.wait()
 
 
 async def test_a_session_works_in_its_folder_and_is_kept(home: Path) -> None:
@@ -171,6 +189,49 @@ async def test_close_cancels(home: Path) -> None:
     await model.hanging.wait()
     await session.close()
     assert (await answering).reason == "cancelled"
+
+
+async def test_close_that_is_cancelled_lets_the_session_be_resumed(home: Path) -> None:
+    model = SlowlyEndingProvider()
+    session = await opened(home, model)
+    answering = asyncio.create_task(session.run("Go."))
+    await model.hanging.wait()
+    closing = asyncio.create_task(session.close())
+    await model.ending.wait()
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    async with await resume_session(
+        home, session.id, FakeProvider(make_text_answer("Hi."))
+    ) as again:
+        assert (await again.run("Hello.")).reason == "done"
+    model.may_end.set()
+    assert (await answering).reason == "cancelled"
+
+
+async def test_an_answer_is_cancelled_while_a_new_run_is_opened(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a Stop the next prompt has a run of its own, which a debugger may be slow to open."""
+    is_opening, may_open = asyncio.Event(), asyncio.Event()
+
+    async def open_run(*args: object, **options: object) -> None:
+        is_opening.set()
+        await may_open.wait()
+        raise NoDebuggerError("There is none.")
+
+    model = FakeProvider(make_text_answer("Hi."))
+    async with await session_helpers.open_session(home, model) as session:
+        monkeypatch.setattr("agentstepper_nb.coding.session.open_run", open_run)
+        session._stopped = True
+        answering = asyncio.create_task(session.run("Go."))
+        await is_opening.wait()
+        cancelling = asyncio.create_task(session.cancel())
+        asyncio.get_running_loop().call_soon(may_open.set)
+        await cancelling
+        assert (await answering).reason == "cancelled"
+        assert model.requests == []
+        assert (await session.run("Hello.")).reason == "done"
 
 
 def test_always_allow_this_here_is_kept_for_the_next_session(home: Path) -> None:

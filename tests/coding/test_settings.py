@@ -13,6 +13,7 @@ import pytest
 from agentstepper_nb.chat.connectors.coding_agent import CodingAgent
 from agentstepper_nb.cli.agent_command_arguments import add_setting_options, read_settings
 from agentstepper_nb.coding.options import CodingLimits, override_limits
+from agentstepper_nb.coding.tools import ToolRegistry
 from agentstepper_nb.errors import CodingSessionError
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol.coding_settings import CodingSettings, select_given_settings
@@ -45,6 +46,13 @@ async def test_the_model_is_asked_with_temperature_and_tool_choice(
         assert (await session.run("Look again.")).reason == "done"
     assert [each.tool_choice for each in model.requests] == asked
     assert {each.temperature for each in model.requests} == {0.3}
+
+
+async def test_a_session_may_have_no_tools(tmp_path: Path) -> None:
+    model = FakeProvider(make_tool_calls(LIST), make_text_answer("Done."))
+    async with await open_session(tmp_path, model, tools=ToolRegistry()) as session:
+        assert (await session.run("Look.")).reason == "done"
+    assert [each.tools for each in model.requests] == [(), ()]
 
 
 async def test_a_tool_choice_that_is_no_tool_is_refused(tmp_path: Path) -> None:

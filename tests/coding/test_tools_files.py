@@ -330,6 +330,14 @@ def test_edit_keeps_the_files_line_breaks(tool_workspace: ToolWorkspace) -> None
     tool_workspace.write("dos.txt", "one\r\ntwo\r\nthree\r\n")
     data(tool_workspace.call("edit_file", path="dos.txt", old="one\ntwo\n", new="1\n2\n2a\n"))
     assert tool_workspace.text("dos.txt") == "1\r\n2\r\n2a\r\nthree\r\n"
+    data(tool_workspace.call("edit_file", path="dos.txt", old="three", new="3\n3a"))
+    assert tool_workspace.text("dos.txt") == "1\r\n2\r\n2a\r\n3\r\n3a\r\n"
+
+
+def test_edit_leaves_other_line_breaks_where_a_file_has_both(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("mixed.txt", "one\r\ntwo\n")
+    data(tool_workspace.call("edit_file", path="mixed.txt", old="two", new="2\n2a"))
+    assert tool_workspace.text("mixed.txt") == "one\r\n2\n2a\n"
 
 
 def test_edit_of_what_is_no_text_is_refused(tool_workspace: ToolWorkspace) -> None:

@@ -35,30 +35,32 @@ class TrustLevel(StrEnum):
     OTHER = "other"  # a person's approval of each call
 
 
-#: Programs that only read, each with a pattern of the options with which the program does more.
+#: Programs that only read, each with a pattern of the arguments with which the program does more.
+#: Programs accept abbreviated long options: a pattern has the shortest form that means this option.
 _READERS: Final[dict[str, str]] = {
     **dict.fromkeys(
         split_names(
             """
             ls cat head tail wc cut tr nl tac rev paste comm cmp stat du df pwd echo true false test [ :
             basename dirname realpath readlink which type uname id seq sleep expr cksum md5sum sha1sum
-            sha256sum od strings fold exit
+            sha256sum od fold exit
             """
         ),
         "",
     ),
     "printf": r"-v",
-    "grep": r"-\w*R|--dereference-recursive",
-    "egrep": r"-\w*R|--dereference-recursive",
-    "fgrep": r"-\w*R|--dereference-recursive",
+    "grep": r"-\w*R|--de",
+    "egrep": r"-\w*R|--de",
+    "fgrep": r"-\w*R|--de",
     "rg": r"--pre|--hostname-bin|--follow|-\w*L|--search-zip|-\w*z",
     "find": r"-(delete|exec|execdir|ok|okdir|fprint|fprint0|fprintf|fls|files0-from)\b",
-    "sort": r"-\w*[oT]|--o|--t|--comp|--files0",
+    "sort": r"-\w*[oT]|--o|--t|--co|--f",
+    "strings": r"@",  # a file that holds more arguments
     "uniq": r"",
-    "diff": r"--to-file|--from-file",
-    "file": r"-\w*[Cmf]|--compile|--magic|--files-from",
+    "diff": r"--to|--fr",
+    "file": r"-\w*[Cmf]|--co|--ma|--f",
     "tree": r"-\w*o|--fromfile",
-    "date": r"-\w*[sf]|--set|--file",
+    "date": r"-\w*[sf]|--s|--f",
 }
 _GIT_READS: Final = split_names("status log diff show blame")
 #: The options of git's reading subcommands that need no approval.
@@ -177,7 +179,8 @@ class _Command:
         return False
 
     def _reads(self, call: ProgramCall) -> bool:
-        if "/" in call.words[0].text and not call.words[0].text.startswith(("/bin/", "/usr/bin/")):
+        program = call.words[0].text
+        if "/" in program and not os.path.normpath(program).startswith(("/bin/", "/usr/bin/")):
             return False
         if any(not (word.is_certain or word.is_glob) for word in call.args):
             return False

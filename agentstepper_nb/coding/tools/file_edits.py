@@ -122,7 +122,10 @@ class EditFile(FileTool[EditFileArgs]):
 
 def _with_its_breaks(text: str, old: str, new: str) -> tuple[str, str]:
     """The same edit with the file's line breaks: models write LF where it has CRLF."""
-    if "\r\n" not in text or "\r" in old or old in text:
+    if "\r\n" not in text or "\r" in old:
+        return old, new
+    has_other_breaks = text.count("\n") > text.count("\r\n")
+    if has_other_breaks and old in text:
         return old, new
     return old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
 

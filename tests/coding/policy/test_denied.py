@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,25 @@ def test_a_diff_leaves_denied_files_out_and_says_so(place: DeniedFilesWorkspace)
     assert result.data["left_out"] == "2 files: a rule denies reading."
     assert SECRET not in str(place.run_command("git_diff", base="HEAD"))
     assert SECRET not in str(place.run_command("git_diff", path=".env"))
+
+
+@pytest.mark.parametrize("left", ["nothing", "a file"])
+def test_a_diff_shows_no_denied_file_of_a_folder_that_is_gone(
+    place: DeniedFilesWorkspace, left: str
+) -> None:
+    folder = place.root / "keys" / "old"
+    folder.mkdir(parents=True)
+    (folder / "key").write_text(SECRET)
+    place.git("init", "-q")
+    place.git("add", "keys")
+    place.git("commit", "-q", "-m", "first")
+    place.book.deny("read_file", path="keys/*")
+    shutil.rmtree(folder.parent)
+    if left == "a file":
+        folder.parent.write_text("no folder any more")
+    result = place.run_command("git_diff")
+    assert SECRET not in str(result)
+    assert result.data["left_out"] == "1 file: a rule denies reading."
 
 
 def test_a_rule_on_a_folder_holds_for_all_in_it(place: DeniedFilesWorkspace) -> None:

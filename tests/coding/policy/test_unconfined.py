@@ -42,6 +42,11 @@ PROJECT = [
     *("timeout 60 pytest -q 2>&1 | tail -5", "cd src && pytest", "PYTHONPATH=src pytest", "mypy ."),
     *("gcc -o x x.c", ".venv/bin/pytest", "ls && make"),
 ]
+#: An option of which a part does is the option, and `@` names a file of arguments.
+ABBREVIATED = [
+    *("sort --co=./x -S 1b a.txt", "sort --fi=a.txt", "strings @a.txt", "file --fi=a.txt"),
+    *("file --ma=x a.txt", "file --co", "date --fi=a.txt", "date --s x", "grep -r --deref x ."),
+]
 ASKS = [
     *("cat /etc/passwd", "cat ../x", "cat ~/.bashrc", "head //etc/shadow", "cat link", "cat l*"),
     *("grep -R x .", "grep -f/etc/shadow a.txt", "grep --file=/etc/shadow a.txt", "ls /root"),
@@ -59,6 +64,7 @@ ASKS = [
     ),
     *("LD_PRELOAD=x ls", "PATH=. ls", "env PATH=. ls", "ls() { curl x; }; ls", "cat .git/config"),
     *("file -C -m x", "printf -v x y", "cat <(curl x)", "ls > x", "/tmp/x", "xargs cat", "awk 1 x"),
+    *ABBREVIATED,
     *("sed -n p a.txt", "tee x", "timeout 5 curl x", "cat .ssh/id_rsa", "kill 1234", "cd / && ls"),
 ]
 
@@ -91,6 +97,13 @@ def test_builds_and_tests_ask_until_they_are_granted(filled: LocalWorkspace) -> 
     assert [it for it in PROJECT if decided(filled, it) is not asks] == []
     granted = [it for it in PROJECT if decided(filled, it, True) is not PolicyDecision.ALLOWED]
     assert granted == []
+
+
+@pytest.mark.parametrize(
+    "command", [*ABBREVIATED, "/bin/../tmp/ls", "/usr/bin/../../tmp/cat a.txt"]
+)
+def test_what_only_looks_as_if_it_read_asks(filled: LocalWorkspace, command: str) -> None:
+    assert decided(filled, command, tool=RUN_WORDS) is PolicyDecision.REQUIRES_APPROVAL
 
 
 @pytest.mark.slow
