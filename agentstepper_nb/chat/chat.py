@@ -234,7 +234,7 @@ class Chat:
             while (event := self._thread.wait(lambda: anext(events, None))) is not None:
                 yield event
         finally:
-            if self._thread.is_running:
+            if self._thread.can_wait:  # else a garbage collection there: its loop closes the stream
                 self._thread.wait(events.aclose)
 
     # ---- conversations ------------------------------------------------------------------------------

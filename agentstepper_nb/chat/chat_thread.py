@@ -91,6 +91,11 @@ class ChatThread:
         """Whether it runs, in this process."""
         return self._thread.is_running
 
+    @property
+    def can_wait(self) -> bool:
+        """Whether a caller may wait for it: it runs, in this process, and not on the caller's thread."""
+        return self._thread.can_wait
+
     def wait(self, begin: Callable[[], Awaitable[T]]) -> T:
         """Run something there, and wait for it. An interrupt cancels it, and is raised once it is over.
 

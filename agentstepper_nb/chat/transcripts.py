@@ -21,8 +21,10 @@ from .line_store import FileLineStore, LineStore, MemoryLineStore, ReadOnlyLineS
 log = logging.getLogger("agentstepper_nb.chat")
 
 _SUFFIX: Final = ".jsonl"
-#: Bytes at a file's beginning and end, in which its first and its last line are looked for.
+#: Bytes at a file's end, in which its last line is looked for.
 _EDGE_BYTES: Final = 64 * 1024
+#: Bytes of a file's first line at most: of many agents it has a long description each.
+_MAX_FIRST_LINE_BYTES: Final = 16 * 1024 * 1024
 
 
 class ChatTranscripts:
@@ -55,7 +57,8 @@ class ChatTranscripts:
             lines = FileLineStore(path)
             if not lines.size:
                 raise FileNotFoundError
-            return ChatTranscript(lines, read_first_line(lines.read(0, _EDGE_BYTES), session_id))
+            first = lines.read(0, min(lines.size, _MAX_FIRST_LINE_BYTES))
+            return ChatTranscript(lines, read_first_line(first, session_id))
         except (OSError, *DECODE_ERRORS) as error:
             if lines is not None:
                 lines.close()
@@ -126,7 +129,7 @@ def _summary(path: Path) -> ChatSessionInfo:
     """What a file says of its session: by its last line, where that is a note, else by all of it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
-        first = read_first_line(file.read(_EDGE_BYTES), path.stem)
+        first = read_first_line(file.readline(_MAX_FIRST_LINE_BYTES), path.stem)
         file.seek(max(0, os.fstat(descriptor).st_size - _EDGE_BYTES))
         tail = file.read()
         last_line = tail.rstrip(b"\n").rpartition(b"\n")[2]

@@ -32,8 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The arguments after the program's name; None: those of the process.
 
     Returns:
-        The exit code: 0 for success, 1 for a failure, 2 for wrong usage; for `agentstepper run` the
-        program's own; `agentstepper code` has more codes.
+        The exit code: 0 for success, 1 for a failure, 2 for wrong usage, 130 after an interrupt; for
+        `agentstepper run` the program's own; `agentstepper code` has more codes.
     """
     own, program = _split(sys.argv[1:] if arguments is None else list(arguments))
     options = _parser().parse_args(own)
@@ -46,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # who read it has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILURE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
     return code
 
 

@@ -23,13 +23,19 @@ def edit_json(text: str) -> str:
         The saved text.
 
     Raises:
-        EditorError: The editor could not be started, or failed.
+        EditorError: The editor could not be started, or failed, or left no text that can be read.
     """
     with tempfile.TemporaryDirectory(prefix="agentstepper-") as folder:
         path = Path(folder) / "message.json"  # the folder is its owner's alone
         path.write_text(text + "\n", encoding="utf-8")
         _open(path)
-        return path.read_text(encoding="utf-8").removesuffix("\n")
+        try:
+            return path.read_text(encoding="utf-8").removesuffix("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise EditorError(
+                f"The text that the editor saved can't be read: {error}. Save it as UTF-8, under the "
+                "name that the file has."
+            ) from None
 
 
 def _open(path: Path) -> None:

@@ -54,8 +54,8 @@ def run_break_command(line: str) -> Any:
 
 def _split(text: str) -> tuple[str, str]:
     """Split a text into its first word and the rest."""
-    word, _, rest = text.strip().partition(" ")
-    return word, rest.strip()
+    word, *rest = text.strip().split(maxsplit=1) or [""]
+    return word, "".join(rest)
 
 
 # ---- breakpoints -------------------------------------------------------------------------------------

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -63,7 +66,7 @@ def run_check_command(line: str, timeout_s: float = _TIMEOUT_S) -> str:
 
 
 def _read_command(line: str) -> str:
-    command = line.strip().partition(" ")[2].strip()
+    command = "".join(line.strip().split(maxsplit=1)[1:])
     if len(command) > 1 and command[0] == command[-1] and command[0] in "\"'":
         command = command[1:-1]
     if not command or len(command) > _MAX_COMMAND_CHARS:
@@ -74,21 +77,33 @@ def _read_command(line: str) -> str:
 def _run(command: str, folder: str, timeout_s: float) -> tuple[int, str]:
     """Run a command by the shell, as a person's terminal does."""
     try:
-        done = subprocess.run(  # a person typed it into their own cell
+        process = subprocess.Popen(  # a person typed it into their own cell
             command,
             shell=True,
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=timeout_s,
-            check=False,
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired:
-        raise UsageError(
-            f"The command took longer than {timeout_s:.0f} seconds and was ended. Check with a "
-            "shorter command."
-        ) from None
     except OSError as error:
         raise UsageError(f"The command can't be started: {error}.") from None
-    return done.returncode, done.stdout.decode(errors="replace")
+    with process:
+        try:
+            output, _ = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            raise UsageError(
+                f"The command took longer than {timeout_s:.0f} seconds and was ended. Check with a "
+                "shorter command."
+            ) from None
+        except BaseException:  # an interrupt, which doesn't reach it by itself
+            _kill(process)
+            raise
+    return process.returncode, output.decode(errors="replace")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a shell and all that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

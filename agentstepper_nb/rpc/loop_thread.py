@@ -47,6 +47,11 @@ class LoopThread:
         """Whether the thread runs, belongs to this process, and isn't abandoned."""
         return self._pid == os.getpid() and self._thread.is_alive() and not self._is_abandoned
 
+    @property
+    def can_wait(self) -> bool:
+        """Whether a caller may wait for the thread: it runs, and the caller isn't on it."""
+        return self.is_running and threading.current_thread() is not self._thread
+
     def run(self, start: Callable[[], Awaitable[T]]) -> T:
         """Run something and wait for it. An interrupt here cancels it, and is raised once it is over.
 
@@ -204,7 +209,7 @@ class SyncClient(Generic[Client_co]):
             while (item := self._thread.run(partial(_next, items))) is not None:
                 yield item
         finally:
-            if self._thread.is_running:
+            if self._thread.can_wait:  # else a garbage collection there: its loop closes the stream
                 self._thread.run(items.aclose)
 
     def close(self) -> None:

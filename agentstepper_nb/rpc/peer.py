@@ -18,6 +18,7 @@ from msgspec import Raw, Struct
 
 from .. import typed_json
 from ..errors import CommandError, ProtocolError
+from ..protocol.text_escaping import replace_surrogates
 from ..protocol.worker import (
     RpcCancel,
     RpcCredit,
@@ -250,7 +251,8 @@ class Peer:
         self, id: str, code: str, message: str, retry_after_s: float | None = None
     ) -> None:
         """Refuse a request, or break its stream off."""
-        self._answer(id, RpcFailure(code=code, message=message, retry_after_s=retry_after_s))
+        said = replace_surrogates(message)  # of a file's name, with which it couldn't be sent
+        self._answer(id, RpcFailure(code=code, message=said, retry_after_s=retry_after_s))
 
     def _answer(self, id: str, answer: RpcResult | RpcFailure) -> None:
         if not self._serving.pop(id).cancelled:

@@ -283,6 +283,20 @@ def test_what_happens_can_be_watched(make: Make) -> None:
     assert any(getattr(each, "message", None) in chat.messages for each in said)
 
 
+def test_a_watch_may_be_dropped_on_the_chats_own_loop(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a garbage collection there does."""
+    failures: list[object] = []
+    monkeypatch.setattr("sys.unraisablehook", failures.append)
+    chat = make()
+    held = [chat.watch()]
+    assert isinstance(next(held[0]), ChatSessionSnapshot)
+    chat._thread.call(held.clear)
+    assert contents(chat.send("Hello")) == ["You said: Hello"]
+    assert failures == []
+
+
 def test_a_backend_is_told_until_it_leaves(make: Make) -> None:
     chat = make()
     told: list[object] = []

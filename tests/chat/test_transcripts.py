@@ -67,6 +67,21 @@ def test_kept_sessions_are_listed_and_opened(stored: ChatTranscripts) -> None:
         assert (made.session.title, len(made)) == ("T2", 3)
 
 
+def test_many_agents_with_long_descriptions_are_listed_and_opened(stored: ChatTranscripts) -> None:
+    agents = [
+        ChatAgentInfo(
+            name=f"a{n}", role="OTHER", type=AgentType.TOOL_CALLING, description="説" * 1000
+        )
+        for n in range(25)
+    ]
+    info = session(agents=tuple(agents))
+    with closing(stored.create(info)) as made:  # its process is killed before it notes more
+        made.record_message(message("Hello", id="1"))
+    assert [each.id for each in stored.list_stored_sessions()] == [info.id]
+    with closing(stored.open(info.id)) as opened:
+        assert len(opened.session.agents) == 25
+
+
 def test_a_list_looks_at_what_changed_alone(
     stored: ChatTranscripts, monkeypatch: pytest.MonkeyPatch
 ) -> None:

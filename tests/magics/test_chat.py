@@ -72,4 +72,4 @@ def test_the_tab_key_offers_whom_there_is(tmp_path: Path) -> None:
         offered = magic.list_chat_names(names)
     assert offered == ["mine", "coding", "endpoint", "session"]
     assert list_candidates("%agentstepper chat e", lambda: offered) == ["endpoint"]
-    assert list_candidates("%agentstepper ch") == ["chat"]
+    assert list_candidates("%agentstepper ch") == ["chat", "check"]

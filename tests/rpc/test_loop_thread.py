@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 
 import pytest
 
-from agentstepper_nb.rpc.loop_thread import LoopThread
+from agentstepper_nb.rpc.loop_thread import LoopThread, SyncClient
 
 
 @pytest.fixture
@@ -105,6 +105,28 @@ def test_what_was_cancelled_before_may_close_what_it_has(thread: LoopThread) -> 
     closing.wait()
     thread.close()
     assert closed.is_set()
+
+
+def test_a_stream_may_be_dropped_on_it(thread: LoopThread) -> None:
+    """As a garbage collection there does, which must not wait for the thread that it is on."""
+    closed = threading.Event()
+
+    async def count() -> AsyncGenerator[int, None]:
+        try:
+            for number in range(3):
+                yield number
+        finally:
+            closed.set()
+
+    async def drop() -> None:
+        held.clear()
+
+    client = SyncClient(thread, None)
+    held = [client._items(count())]
+    assert next(held[0]) == 0
+    thread.run(drop)
+    closed.wait()
+    assert thread.run(lambda: asyncio.sleep(0, "it goes on")) == "it goes on"
 
 
 def test_it_may_be_closed_on_itself(thread: LoopThread) -> None:

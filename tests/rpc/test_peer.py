@@ -189,6 +189,12 @@ def test_nobody_waits_for_an_answer_that_cannot_be_read(pair: PeerPair) -> None:
     assert (happening.id, happening.code, under) == (id, "invalid_message", None)
 
 
+def test_nobody_waits_for_a_failure_whose_text_cannot_be_sent(pair: PeerPair) -> None:
+    id = pair.requests()
+    pair.there.send_failure(id, "store_failed", "no file \udce9.jsonl")
+    assert pair.receive_here() == [RequestFailed(id, "store_failed", "no file ?.jsonl")]
+
+
 def test_an_item_without_room_breaks_its_stream(pair: PeerPair) -> None:
     id = pair.requests()
     happening = pair.here.receive(worker_messages.encode(RpcItem(value=value(1)), 1, id))
