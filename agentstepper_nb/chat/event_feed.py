@@ -225,16 +225,16 @@ def to_built_in_message(message: Message) -> Message:
 
 
 def select_newest(
-    messages: Iterable[Message], max_events: int = MAX_PAGE_CHARS
+    messages: Iterable[Message], max_chars: int = MAX_PAGE_CHARS
 ) -> tuple[Message, ...]:
     """The newest messages, made ready, as many as travel at once: one at least, and all that are open.
 
     Args:
         messages: Oldest first.
-        max_events: How much they may weigh.
+        max_chars: How much text and data they may have.
     """
     taken: list[Message] = []
-    room = max_events
+    room = max_chars
     for message in reversed(list(messages)):
         told = prepare_message(message)
         room -= estimate_size(told)

@@ -264,7 +264,7 @@ class HaltWatcher:
         notify_changed: Called where `is_halted` is another.
 
     Attributes:
-        now: Whether a halt point waits.
+        is_halted: Whether a halt point waits.
     """
 
     def __init__(self, notify_changed: Callable[[], None]) -> None:

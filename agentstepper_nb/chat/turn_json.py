@@ -189,7 +189,7 @@ def _listed(what: str, value: Any) -> Sequence[Any]:
     if isinstance(value, str | dict):
         return [value]
     if not isinstance(value, list):
-        raise _unusable(what, "the list of messages is empty")
+        raise _unusable(what, "write a list of messages, or a text")
     return value
 
 

@@ -20,7 +20,6 @@ def run(namespace: Namespace) -> int:
 
     Returns:
         1 if the folder can't be copied, else 0.
-        1 where the folder can't be copied, else 0.
     """
     from .. import discover
     from ..store.backup import back_up

@@ -73,12 +73,19 @@ def _prompt(namespace: Namespace) -> str | None:
     """Read the prompt; None if a person is asked for it."""
     if namespace.prompt is None and sys.stdin.isatty():
         return None
-    prompt = sys.stdin.read() if namespace.prompt is None else str(namespace.prompt)
+    prompt = _read_pipe() if namespace.prompt is None else str(namespace.prompt)
     if not prompt.strip():
         raise CodeUsageError(
             "There is no prompt. Say what to do: agentstepper code 'fix the failing test'."
         )
     return prompt.strip()
+
+
+def _read_pipe() -> str:
+    """Read the standard input to its end; bytes that are no text are replaced, as lines' are."""
+    if hasattr(sys.stdin, "reconfigure"):
+        sys.stdin.reconfigure(errors="replace")
+    return sys.stdin.read()
 
 
 async def _converse(namespace: Namespace, folders: CodingDataPaths, prompt: str | None) -> int:

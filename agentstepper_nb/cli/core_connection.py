@@ -15,7 +15,7 @@ from websockets.typing import Subprotocol
 
 from .._version import __version__
 from ..discover import CoreEndpoint, explain_tls_error, make_tls_context
-from ..errors import ProtocolError
+from ..errors import DiscoveryError, ProtocolError
 from ..protocol import ui
 from ..protocol.delta_decoding import decode_contents
 from ..protocol.delta_encoding import DeltaDecoder
@@ -163,9 +163,13 @@ class CoreConnection(threading.Thread):
     def _connect(self) -> AbstractContextManager[ClientConnection]:
         token = self._core.token
         headers = {"Authorization": f"Bearer {token}"} if token else None
+        try:
+            tls = make_tls_context(self._core.url)
+        except DiscoveryError as error:  # else it would be an OSError, which is tried again
+            raise CoreRefusedError(str(error)) from None
         return connect(
             self._core.url,
-            ssl=make_tls_context(self._core.url),
+            ssl=tls,
             subprotocols=[Subprotocol(SUBPROTOCOL)],
             additional_headers=headers,
             compression=None,

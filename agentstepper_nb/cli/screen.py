@@ -45,7 +45,7 @@ class Screen:
         terminal: Whether a person types below: the prompt then stays on its line.
 
     Attributes:
-        make_room: Called before each output if a line editor shows the prompt: removes the prompt
+        hide_prompt: Called before each output if a line editor shows the prompt: removes the prompt
             until it is drawn again, below.
         question: The last prompt.
     """

@@ -82,10 +82,12 @@ def _serve(core: AgentStepperCore, options: ServeOptions, stop: threading.Event)
             name="agentstepper serve",
             certificate=core.certificate,
         )
-        print(f"agents: {core.url(core.client_port)}")
-        print(f"UIs:    {core.url(core.ui_port)}", flush=True)
-        _wait(stop)
-        discover.remove_core_info(announcement)
+        try:
+            print(f"agents: {core.url(core.client_port)}")
+            print(f"UIs:    {core.url(core.ui_port)}", flush=True)
+            _wait(stop)
+        finally:
+            discover.remove_core_info(announcement)
     except (CommandError, ProtocolError, OSError) as error:
         return _fail(str(error), EXIT_FAILURE)
     finally:
@@ -202,9 +204,9 @@ def _wait(stop: threading.Event) -> None:
 
 
 def _wait_for_eof(stop: threading.Event) -> None:
-    """Read standard input to its end, and then stop the process."""
-    with suppress(OSError):  # there is none
-        while os.read(sys.stdin.fileno(), 1024):
+    """Read standard input to its end, and then stop the process; without one, at once."""
+    with suppress(OSError):
+        while sys.stdin is not None and os.read(sys.stdin.fileno(), 1024):
             pass
     stop.set()
 
@@ -284,7 +286,7 @@ def collect_options(namespace: Namespace) -> ServeOptions:
         namespace: The options that the command line sets, without defaults.
 
     Raises:
-        OptionError: The options file can't be read, or an option is invalid.
+        ServeOptionError: The options file can't be read, or an option is invalid.
     """
     said: dict[str, Any] = {**vars(namespace)}
     said.pop("command", None)
@@ -319,7 +321,7 @@ def read_options_file(path: Path) -> ServeOptions:
         path: The file.
 
     Raises:
-        OptionError: The file can't be read, or has an invalid option.
+        ServeOptionError: The file can't be read, or has an invalid option.
     """
     try:
         options = typed_json.convert(tomllib.loads(path.read_text(encoding="utf-8")), ServeOptions)

@@ -125,15 +125,16 @@ def _agents(breakpoint: breakpoints.Breakpoint) -> str:
 
 
 def _chosen(text: str) -> list[breakpoints.Breakpoint]:
-    """Find breakpoints by their numbers."""
+    """Find breakpoints by their numbers, each once."""
     existing = breakpoints.list_breakpoints()
     if text == "all":
         return list(existing)
     numbers = text.split()
     if not numbers or not all(number.isdecimal() for number in numbers):
         raise UsageError(_BREAK_USAGE)
-    found = [existing[int(n) - 1] for n in numbers if 0 < int(n) <= len(existing)]
-    if len(found) < len(numbers):
+    chosen = dict.fromkeys(map(int, numbers))
+    found = [existing[number - 1] for number in chosen if 0 < number <= len(existing)]
+    if len(found) < len(chosen):
         raise UsageError(
             f"There is no breakpoint of that number: {len(existing)} are set. See the "
             "numbers by %agentstepper breakpoints."

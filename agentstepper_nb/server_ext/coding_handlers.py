@@ -88,7 +88,7 @@ class CodingHandler(RestHandler):
         """Whether the request brings the control token.
 
         Raises:
-            Refusal: 401: it brings another one.
+            JsonHTTPError: 401: it brings another one.
         """
         given = self.request.headers.get(CONTROL_HEADER)
         if given is None:

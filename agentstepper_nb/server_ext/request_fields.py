@@ -34,7 +34,7 @@ def decode_query(
         path_fields: The fields in the path.
 
     Raises:
-        Refusal: 400: there is no such parameter, it occurs twice, or it has another form.
+        JsonHTTPError: 400: there is no such parameter, it occurs twice, or it has another form.
     """
     kinds = _kinds(struct_type)
     parameters = {
@@ -57,7 +57,7 @@ def decode_body(body: bytes, struct_type: type[StructT], path_fields: Mapping[st
         path_fields: The fields in the path.
 
     Raises:
-        Refusal: 400: the body isn't JSON, or one of its fields has another form.
+        JsonHTTPError: 400: the body isn't JSON, or one of its fields has another form.
     """
     try:
         fields = msgspec.json.decode(body, type=dict[str, Any])

@@ -36,6 +36,8 @@ class KernelDebuggerWidget(DebuggerWidget):
 
     via = traitlets.Dict().tag(sync=True)
 
+    _links: CommLinks | None = None  # until it is made: ipywidgets closes also what couldn't be
+
     def __init__(self, **traits: Any) -> None:
         core = kernel_core.start_kernel_core()
         self._links = CommLinks(core, self._send_content)
@@ -48,19 +50,24 @@ class KernelDebuggerWidget(DebuggerWidget):
         """Open the comm, and receive its messages even while the main thread is blocked."""
         super().open()
         handle_on_subshell_thread(self.comm)
-        self.comm.on_close(lambda _: self._links.close())
+        self.comm.on_close(lambda _: self._detach())
 
     def close(self) -> None:
         """Remove the view. The agent goes on."""
-        self._links.close()
+        self._detach()
         super().close()
 
     def __repr__(self) -> str:
         """The text that is shown where no front end shows the view."""
         return _FALLBACK.format(view=self.view_description)
 
+    def _detach(self) -> None:
+        if self._links is not None:
+            self._links.close()
+
     def _received(self, _: object, content: object, buffers: object) -> None:
-        self._links.receive(content)
+        if self._links is not None:
+            self._links.receive(content)
 
     def _send_content(self, content: dict[str, Any]) -> None:
         self._context.run(self.send, content)

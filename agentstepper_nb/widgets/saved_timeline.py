@@ -34,7 +34,7 @@ from ..protocol.text_escaping import escape_invisible
 from ..protocol.tool_end_summaries import summarize_with_tool
 
 #: Bytes of a page, about: a notebook is read whole by whatever opens it.
-MAX_CHARS: Final = 200_000
+MAX_BYTES: Final = 200_000
 #: Rows from the start, and as many from the end: the first number with a small enough page is used.
 _EDGE_ROWS: Final = (250, 100, 40, 15, 4)
 #: Files of a commit under a row, and lines of files and commits in all.
@@ -94,7 +94,7 @@ def render_timeline(timeline: Timeline) -> str:
     lines = _lines(timeline)
     for edge in _EDGE_ROWS:
         page = _page(timeline, lines, edge)
-        if len(page.encode()) <= MAX_CHARS:
+        if len(page.encode()) <= MAX_BYTES:
             break
     return page
 

@@ -123,7 +123,7 @@ def _watch_input(loop: asyncio.AbstractEventLoop, input_closed: asyncio.Event) -
     """Wait until whoever holds the other end of standard input is gone, and then see to it that this
     process ends, whatever hangs in it. On a thread: what hangs may be the loop.
     """
-    while os.read(sys.stdin.fileno(), 1024):
+    while sys.stdin is not None and os.read(sys.stdin.fileno(), 1024):
         pass
     with suppress(RuntimeError):  # the loop is over already
         loop.call_soon_threadsafe(input_closed.set)

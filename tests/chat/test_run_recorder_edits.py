@@ -117,7 +117,12 @@ async def test_a_result_with_less_is_told_as_it_is_now(view: AsyncLiveView) -> N
         ({"Tool": "actor", "Argument": {"message": {"type": "VIDEO"}}}, None, "VIDEO"),
         ({"Tool": "actor", "Argument": {"message": {"id": "x"}}}, None, "no id to set"),
         (SAME, [{"content": 3}], "edited result"),
-        (SAME, 3, "the list of messages is empty"),
+        (
+            {"Tool": "actor", "Argument": {"message": "x", "window": 3}},
+            None,
+            "write a list of messages",
+        ),
+        (SAME, 3, "write a list of messages, or a text"),
         (SAME, [{"hand_on": 3}], "a hand-on must be"),
         (SAME, [{"contents": "x"}], "no contents to set"),
     ],

@@ -50,9 +50,10 @@ class PipedCommand:
         self._capsys = capsys
         self._monkeypatch = monkeypatch
 
-    def __call__(self, *arguments: str, given: str = "") -> tuple[int, str, str]:
+    def __call__(self, *arguments: str, given: bytes = b"") -> tuple[int, str, str]:
         """Give it arguments and input; its exit code, output and error output."""
-        self._monkeypatch.setattr(sys, "stdin", io.StringIO(given))
+        stdin = io.TextIOWrapper(io.BytesIO(given), encoding="utf-8")
+        self._monkeypatch.setattr(sys, "stdin", stdin)
         code = main(["code", *arguments])
         said = self._capsys.readouterr()
         return code, said.out, said.err

@@ -25,13 +25,19 @@ def piped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 def test_a_prompt_through_a_pipe_and_an_approval_that_nobody_can_give(
     folder: Path, piped: PipedCommand
 ) -> None:
-    code, out, _ = piped(given="run rm -rf build\n")
+    code, out, _ = piped(given=b"run rm -rf build\n")
     assert code == 0
     assert "Asks for approval: " in out
     assert "denied: The call needs a person's approval, but nobody can be asked" in out
     assert "Then I won't." in out
     assert "\x1b" not in out
     assert (folder / "build").is_dir()
+
+
+def test_a_prompt_that_is_not_utf_8(piped: PipedCommand) -> None:
+    code, out, _ = piped("--yes", given="run echo café".encode("latin-1"))
+    assert code == 0
+    assert "echo caf\N{REPLACEMENT CHARACTER}" in out
 
 
 def test_yes_approves(folder: Path, piped: PipedCommand) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
+from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
@@ -21,7 +22,7 @@ from agentstepper_nb.cli.core_connection import (
     CoreConnectionRefused,
     CoreMessageReceived,
 )
-from agentstepper_nb.discover import find_view_endpoint
+from agentstepper_nb.discover import CA_FILE_VARIABLE, find_view_endpoint
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.delta_encoding import EncodedContent
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
@@ -116,6 +117,18 @@ def test_what_is_no_core_is_named(server: RefusingServer, said: str) -> None:
         happened = next_happening()
         assert isinstance(happened, CoreConnectionRefused)
         assert said in happened.reason
+
+
+def test_a_file_of_certificates_that_cannot_be_used_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CA_FILE_VARIABLE, str(home / "none.pem"))
+    with linked("wss://127.0.0.1:1") as next_happening:
+        happened = next_happening()
+    assert isinstance(happened, CoreConnectionRefused)
+    assert happened.reason.endswith(
+        "No such file or directory. Check the file, and AGENTSTEPPER_CA_FILE."
+    )
 
 
 def test_what_is_no_url_is_named() -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import io
 import json
 import signal
 import socket
 import subprocess
 import sys
 import threading
+from argparse import Namespace
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -271,6 +273,27 @@ def test_a_signal_that_does_not_wake_the_main_thread_is_heard() -> None:
         taker.start()
         serve_command._wait(stop)
         taker.join()
+
+
+def test_without_an_input_it_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)  # as Python sets it after `<&-`
+    stop = threading.Event()
+    serve_command._wait_for_eof(stop)
+    assert stop.is_set()
+
+
+class ClosedPipe(io.StringIO):
+    """An output whose reader has gone."""
+
+    def flush(self) -> None:
+        raise BrokenPipeError
+
+
+def test_who_cannot_print_is_announced_no_more(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", ClosedPipe())
+    ports = {"client_port": 0, "ui_port": 0}
+    assert serve_command.run(Namespace(data=str(home / "data"), **ports)) == 1
+    assert list((home / "jupyter_runtime_dir").glob("agentstepper-*.json")) == []
 
 
 @pytest.mark.slow

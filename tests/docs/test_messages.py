@@ -20,8 +20,8 @@ VIEW: Final = ROOT / "js" / "src"
 
 #: Calls by whose text a person hears what is wrong and what to do.
 TELLERS: Final = {
-    *("ConnectionLostError", "DiscoveryError", "OptionError", "CodingSessionError", "UsageError"),
-    "WorkspaceError",
+    *("ConnectionLostError", "DiscoveryError", "CodingSessionError", "WorkspaceError"),
+    *("ServeOptionError", "UsageError", "ChatUsageError", "CodeUsageError"),
     "_fail",
 }
 #: The doctor's findings; what to do follows the finding itself.
@@ -178,6 +178,12 @@ def arguments(call: ast.Call, constants: dict[str, ast.expr]) -> Iterator[str]:
         text = text_of(argument)
         if text and " " in text:  # else a code
             yield text
+
+
+def test_whoever_tells_is_there() -> None:
+    """By a name that is no more, nothing would be checked."""
+    names = {name for path in sources() for name in re.findall(r"\w+(?=\()", path.read_text())}
+    assert (AGENTS | FINDINGS) - names == set()
 
 
 @pytest.mark.slow

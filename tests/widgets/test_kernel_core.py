@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -107,3 +108,16 @@ def test_what_the_view_begins_with(core: KernelCore) -> None:
     assert state["via"]["why"].startswith("A test wants it. ")
     assert core.endpoint.token not in repr(state)
     assert "via" not in DebuggerWidget().get_state()
+
+
+def test_a_view_without_a_core_is_closed_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> KernelCore:
+        raise OSError("No port is free.")
+
+    failures: list[object] = []
+    monkeypatch.setattr(kernel_core, "start_kernel_core", fails)
+    monkeypatch.setattr("sys.unraisablehook", failures.append)
+    with pytest.raises(OSError, match="No port is free"):
+        KernelDebuggerWidget()
+    gc.collect()
+    assert failures == []

@@ -25,7 +25,7 @@ from agentstepper_nb.protocol.data_model import (
     TimelineRow,
 )
 from agentstepper_nb.widgets.saved_timeline import (
-    MAX_CHARS,
+    MAX_BYTES,
     render_missing_timeline,
     render_timeline,
 )
@@ -332,7 +332,7 @@ def test_the_page_is_bounded_whatever_stands_in_it(letter: str) -> None:
         ),
     )
     made = render_timeline(timeline)
-    assert len(made.encode()) <= MAX_CHARS
+    assert len(made.encode()) <= MAX_BYTES
     parsed = Page(made)
     assert parsed.found == []
     assert "600" in parsed.rows[-1] or "600" in [cells[0] for cells in parsed.rows]

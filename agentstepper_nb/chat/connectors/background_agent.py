@@ -88,7 +88,7 @@ class BackgroundAgent(InterpreterABC):
         self.role = role
         self.description = description or "runs in the background, a step after the other"
         self.continuation_prompt = continuation_prompt or _NEXT
-        self._is_continuation = continuation_prompt is not None
+        self._has_continuation_prompt = continuation_prompt is not None
         self._session_id = session_id
         self._where = (url, token)
         self._agents: AsyncAgents | None = None
@@ -104,7 +104,7 @@ class BackgroundAgent(InterpreterABC):
     async def chat(self, message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         """Answer a message; see `InterpreterABC.chat`."""
         agents, chat = await self._connected(), turn.session_id
-        silent = turn.is_continuation and not self._is_continuation
+        silent = turn.is_continuation and not self._has_continuation_prompt
         before = self._states.get(chat)
         state = await self._find_session(agents, chat, should_restart=not silent)
         if before is not None and before.session_id != state.session_id:

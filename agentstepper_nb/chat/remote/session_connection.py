@@ -28,7 +28,7 @@ class ChatConnection(ServiceClient):
     """A connection to one session that reconnects by itself. Made by `dial_session`.
 
     Attributes:
-        admitted: The permissions of the token.
+        admission: The permissions of the token.
     """
 
     admission: ClientAdmission

@@ -48,10 +48,10 @@ class Repl(Backend[str]):
         terminal: Whether a person types, not a program.
 
     Attributes:
-        over: Whether the person has quit.
-        to: The agent that messages are for; None: the conversation's default.
+        is_over: Whether the person has quit.
+        recipient: The agent that messages are for; None: the conversation's default.
         info: The last received state of the conversation.
-        rests: Whether the conversation waits for a person.
+        is_awaiting_user: Whether the conversation waits for a person.
     """
 
     def __init__(
