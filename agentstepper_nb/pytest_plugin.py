@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+
+if TYPE_CHECKING:
+    from .replay.recordings import Recording
 
 _MARKER: Final = "agentstepper_recording"
 _OPTION: Final = "--agentstepper-record"
@@ -95,9 +98,8 @@ def _record(
 ) -> Any:
     from .errors import DiscoveryError, StoreError
     from .replay.attached_runs import record_run
-    from .replay.recording_files import read_recording
 
-    before = read_recording(path) if path.exists() else None
+    before = _find_recording(path)
     name = "" if before is None else before.program
     discovers = True if before is None else before.discovers_tools
     try:
@@ -109,3 +111,18 @@ def _record(
             f"{_OPTION} can't record {path.name}, since it needs a Core that stores runs: {error}",
             pytrace=False,
         )
+
+
+def _find_recording(path: Path) -> Recording | None:
+    """The recording that is about to be replaced; None: there is none that can be read."""
+    from .errors import ProtocolError
+    from .replay.recording_files import read_recording
+
+    try:
+        return read_recording(path)
+    except FileNotFoundError:
+        return None
+    except ProtocolError as error:
+        if error.code != "corrupt_import":  # a newer version's, which isn't ours to replace
+            pytest.fail(f"{error}", pytrace=False)
+        return None

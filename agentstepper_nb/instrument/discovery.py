@@ -34,6 +34,9 @@ _MAX_ITEMS: Final = 200
 _MAX_DEPTH: Final = 2
 #: The variable of a replaced function that holds the handler; at first a constant with this text.
 _HANDLE: Final = "_agentstepper_handle"
+#: The arguments of a replaced function: names that no function closes over.
+_ARGS: Final = "_agentstepper_args"
+_KWARGS: Final = "_agentstepper_kwargs"
 _RECEIVERS: Final = ("self", "cls")
 _OWN_FOLDER: Final = str(Path(__file__).parents[1])
 _LIBRARY_FOLDERS: Final = (
@@ -199,17 +202,20 @@ def _make_code(own: CodeType, is_async: bool, handle: Callable[..., Any]) -> Cod
     source = [
         "def outer():",
         *(f"    {name} = None" for name in free),
-        f"    {'async ' if is_async else ''}def {own.co_name}(*args, **kwargs):",
+        f"    {'async ' if is_async else ''}def inner(*{_ARGS}, **{_KWARGS}):",
         *([f"        if 0: {', '.join(free)}"] if free else ()),
         f"        {_HANDLE} = {_HANDLE!r}",
-        f"        return {'await ' if is_async else ''}{_HANDLE}(args, kwargs)",
+        f"        return {'await ' if is_async else ''}{_HANDLE}({_ARGS}, {_KWARGS})",
     ]
     module = compile("\n".join(source), own.co_filename, "exec")
     (outer,) = (each for each in module.co_consts if isinstance(each, CodeType))
     (inner,) = (each for each in outer.co_consts if isinstance(each, CodeType))
     constants = tuple(handle if each == _HANDLE else each for each in inner.co_consts)
     return inner.replace(
-        co_consts=constants, co_firstlineno=own.co_firstlineno, co_qualname=own.co_qualname
+        co_consts=constants,
+        co_firstlineno=own.co_firstlineno,
+        co_name=own.co_name,
+        co_qualname=own.co_qualname,
     )
 
 

@@ -25,6 +25,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
 from ..errors import AgentStopped
+from ..llm_wire.sse import encode_event
 from ..sdk import set_current_stepper
 from ..sdk.base_stepper import BaseStepper
 from .current_run import expect_remote_agent
@@ -50,6 +51,8 @@ _OWN_HEADERS: Final = frozenset(
         "accept-encoding",
     }
 )
+#: Headers that tornado sets, in whose place the service's own stand.
+_TORNADO_HEADERS: Final = ("Server", "Content-Type", "Date")
 #: Seconds to connect to a service. An answer may take as long as it takes.
 _CONNECT_TIMEOUT_S: Final = 30.0
 #: Clients that read interim responses, so that the final status is still the service's own.
@@ -172,10 +175,13 @@ class _ProxyHandler(RequestHandler):
             chunks = response.aiter_raw()
             first = await anext(chunks, b"")
             beats.cancel()
-            self._begin(response)
-            await self._write(first)
-            async for chunk in chunks:
-                await self._write(chunk)
+            if self._has_begun_stream() and response.status_code >= 400:
+                self._write_error(b"".join([first, *[chunk async for chunk in chunks]]))
+            else:
+                self._begin(response)
+                await self._write(first)
+                async for chunk in chunks:
+                    await self._write(chunk)
         finally:
             await response.aclose()
         self.finish()
@@ -185,7 +191,8 @@ class _ProxyHandler(RequestHandler):
         if self._headers_written:
             return
         self.set_status(response.status_code)
-        self.clear_header("Server")
+        for name in _TORNADO_HEADERS:
+            self.clear_header(name)
         for name, value in response.headers.multi_items():
             if name.lower() not in _OWN_HEADERS:
                 self.add_header(name, value)
@@ -217,7 +224,22 @@ class _ProxyHandler(RequestHandler):
             self.set_status(status)
             self.set_header("content-type", "application/json")
             self.set_header("x-should-retry", "false")
-        self.finish(msgspec.json.encode({"type": "error", "error": error}))
+        body = msgspec.json.encode({"type": "error", "error": error})
+        if self._has_begun_stream():
+            self._write_error(body)
+        else:
+            self.write(body)
+        self.finish()
+
+    def _has_begun_stream(self) -> bool:
+        """Whether the program reads events by now, from heartbeats or from the service."""
+        kind = self._headers.get("content-type", "")
+        return self._headers_written and kind.startswith("text/event-stream")
+
+    def _write_error(self, body: bytes) -> None:
+        """Write an error as an event. A client passes over what is none, as if the answer were whole."""
+        self.write(b"\n\n")  # the service may have ended within a line
+        self.write(encode_event(body, "error"))
 
 
 def _find_refusal(

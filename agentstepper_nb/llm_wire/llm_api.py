@@ -125,7 +125,19 @@ class LlmRequest:
             raise ValueError(
                 f'An answer of {self.api.name} is a JSON object with a list "{member}".'
             )
+        if self.body.get("stream"):
+            self._check_streamed(edited)
         return edited
+
+    def _check_streamed(self, edited: JsonObject) -> None:
+        """See that an edited answer can be streamed, as its client reads it."""
+        try:
+            self.encode_answer(_EVENT_STREAM, edited)
+        except (ValueError, TypeError, AttributeError, LookupError):
+            raise ValueError(
+                f'The items of "{self.api.answer_member}" aren\'t those of an answer of '
+                f"{self.api.name}: leave their form as it was."
+            ) from None
 
     def decode_answer(self, content_type: str, data: bytes) -> JoinedAnswer:
         """Read an answer, streamed or not.

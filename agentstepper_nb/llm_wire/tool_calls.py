@@ -24,6 +24,8 @@ _CALL_ITEMS: Final = {
     "custom_tool_call": "input",
     "tool_use": "input",
 }
+#: The members that an item has which is a call, where no type says so.
+_CALL_MEMBERS: Final = frozenset({"function", "custom", "functionCall", "toolUse"})
 #: The items that hold a result, each with the members that have the call's id and the content.
 _RESULT_ITEMS: Final = {
     "function_call_output": ("call_id", "output"),
@@ -155,8 +157,7 @@ def find_tool_calls(answer: Mapping[str, Any], body: Mapping[str, Any]) -> list[
 
 def _chat_calls(answer: Mapping[str, Any]) -> Iterator[WireToolCall]:
     for choice in iterate_objects(answer.get("choices")):
-        message = choice.get("message") or {}
-        calls = _list_of(message.get("tool_calls"))
+        calls = _list_of(_find_member(choice.get("message"), "tool_calls"))
         for call in iterate_objects(calls):
             for kind, member in (("function", "arguments"), ("custom", "input")):
                 for holder in iterate_objects([call.get(kind)]):
@@ -177,7 +178,7 @@ def _listed_calls(answer: Mapping[str, Any]) -> Iterator[WireToolCall]:
 
 def _gemini_calls(answer: Mapping[str, Any], body: Mapping[str, Any]) -> Iterator[WireToolCall]:
     for candidate in iterate_objects(answer.get("candidates")):
-        parts = _list_of((candidate.get("content") or {}).get("parts"))
+        parts = _list_of(_find_member(candidate.get("content"), "parts"))
         called = [
             part for part in iterate_objects(parts) if isinstance(part.get("functionCall"), dict)
         ]
@@ -190,9 +191,8 @@ def _gemini_calls(answer: Mapping[str, Any], body: Mapping[str, Any]) -> Iterato
 
 def _converse_calls(answer: Mapping[str, Any]) -> Iterator[WireToolCall]:
     """Those of Bedrock's Converse."""
-    output = answer.get("output")
-    message = output.get("message") if isinstance(output, dict) else None
-    parts = _list_of(message.get("content") if isinstance(message, dict) else None)
+    message = _find_member(answer.get("output"), "message")
+    parts = _list_of(_find_member(message, "content"))
     for part in iterate_objects(parts):
         for call in iterate_objects([part.get("toolUse")]):
             keys = _keys(call.get("toolUseId"))
@@ -235,9 +235,8 @@ def _make_text(call: WireToolCall, text: str) -> JsonObject | None:
 def _is_call(part: Any) -> bool:
     if not isinstance(part, dict):
         return False
-    return part.get("type") in (*_CALL_ITEMS, "function", "custom") or bool(
-        {"functionCall", "toolUse"} & part.keys()
-    )
+    # By its members: some servers of Chat Completions leave the type of a call out.
+    return part.get("type") in _CALL_ITEMS or not _CALL_MEMBERS.isdisjoint(part)
 
 
 # ---- results -----------------------------------------------------------------------------------------
@@ -279,7 +278,7 @@ def _gemini_results(body: Mapping[str, Any]) -> Iterator[WireToolResult]:
     left: list[tuple[str, Any]] = []
     for content in contents:
         parts = list(iterate_objects(content.get("parts")))
-        called = [part["functionCall"] for part in parts if "functionCall" in part]
+        called = [*iterate_objects([part.get("functionCall") for part in parts])]
         if called:
             place = before.hexdigest()
             left = [(f"{place}/{number}", call.get("name")) for number, call in enumerate(called)]
@@ -309,6 +308,11 @@ def iterate_objects(items: Any) -> Iterator[JsonObject]:
     """Iterate over the objects in a list; nothing if the value isn't a list."""
     if isinstance(items, list):
         yield from (item for item in items if isinstance(item, dict))
+
+
+def _find_member(value: Any, name: str) -> Any:
+    """The member of an object; None of what is none: a person or a server may write anything there."""
+    return value.get(name) if isinstance(value, dict) else None
 
 
 def _list_of(value: Any) -> list[Any]:

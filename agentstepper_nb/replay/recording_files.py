@@ -102,6 +102,8 @@ def read_recording(path: str | PathLike[str], volatile: Sequence[str] = ()) -> R
         if isinstance(data, dict) and isinstance(data.get("version"), int):
             _check_version(path, data["version"])
         file = typed_json.convert(data, _RecordingFile)
+    except ProtocolError:  # a ValueError, too
+        raise
     except ValueError as error:  # msgspec's, json's and UTF-8's
         raise ProtocolError(
             "corrupt_import",

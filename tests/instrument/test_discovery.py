@@ -78,6 +78,21 @@ def make_tools(offset: int = 0) -> dict[str, Callable[..., Any]]:
     return {"add": add, "search": search}
 
 
+def make_tools_of_args(args: int, kwargs: int) -> dict[str, Callable[..., Any]]:
+    """A tool that closes over what programs often call the options of their command."""
+
+    def add(a: int, b: int) -> int:
+        return a + b + args + kwargs
+
+    return {"add": add}
+
+
+def make_lambda(offset: int) -> Callable[..., Any]:
+    made = lambda a, b: a + b + offset  # noqa: E731
+    made.__name__ = "add"
+    return made
+
+
 class Toolbox:
     def __init__(self, offset: int) -> None:
         self.offset = offset
@@ -143,6 +158,8 @@ def list_tools(person: LiveView) -> list[TimelineRow]:
 
 CALLABLE_KINDS: dict[str, Callable[[ScriptedServer], str]] = {
     "closure": lambda server: loop(server, "add", make_tools(100)),
+    "closure_of_args": lambda server: loop(server, "add", make_tools_of_args(60, 40)),
+    "lambda": lambda server: loop(server, "add", {"add": make_lambda(100)}),
     "method": lambda server: loop(server, "add", {"add": Toolbox(100).add}),
     "partial": lambda server: loop(
         server, "add", {"add": functools.partial(make_tools(100)["add"])}

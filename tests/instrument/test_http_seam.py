@@ -172,6 +172,23 @@ def test_an_edit_that_the_client_could_not_read_is_refused(
     asking.result(TIMEOUT_S)
 
 
+def test_an_edited_answer_that_cannot_be_streamed_is_refused(
+    dbg: AgentStepper, server: ScriptedServer, person: LiveView, pool: Pool
+) -> None:
+    def ask() -> str:
+        with OpenAI(base_url=server.base_url, api_key="any") as client:
+            chunks = client.chat.completions.create(model="m", messages=MESSAGES, stream=True)
+            return "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+
+    asking = pool.submit(ask)
+    person.step()
+    answer = halted_body(person)
+    with pytest.raises(AssertionError, match='The items of "choices"'):
+        person.step({**answer, "choices": [{"message": "hello"}]})
+    person.step()
+    assert asking.result(TIMEOUT_S) == TEXT
+
+
 # ---- live streams ------------------------------------------------------------------------------------
 
 

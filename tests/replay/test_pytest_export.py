@@ -83,6 +83,9 @@ if __name__ == "__main__":
     print(run(sys.argv[1]))
 """
 
+#: A recording of a version of this package that is yet to come.
+NEWER = '{"format": "agentstepper recording", "version": 99}'
+
 #: A machine without a network.
 OFFLINE = """
 import socket
@@ -266,6 +269,34 @@ def test_it_is_recorded_anew(
     done = run_pytest(exported.parent, environment)
     assert "1 passed" in done.stdout, done.stdout
     assert len(model.exchanges) == 2
+
+
+@pytest.mark.slow
+def test_a_damaged_recording_is_recorded_anew(
+    exported: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    recording = exported.with_name("test_count.recording.json")
+    recording.write_text(recording.read_text()[:-100])
+    done = run_pytest(exported.parent, environment)
+    assert "record it anew by `pytest --agentstepper-record`" in done.stdout
+    with serve(tmp_path / "runs", environment):
+        done = run_pytest(exported.parent, environment, "--agentstepper-record")
+    assert "1 passed" in done.stdout, done.stdout
+    assert len(json.loads(recording.read_text())["events"]) == 3
+
+
+def test_a_newer_recording_is_not_replaced(
+    tmp_path: Path, environment: dict[str, str], forked_programs: None
+) -> None:
+    (tmp_path / "a.json").write_text(NEWER)
+    (tmp_path / "test_newer.py").write_text(
+        'import pytest\n\n\n@pytest.mark.agentstepper_recording("a.json")\n'
+        "def test_it(replay_agent):\n    replay_agent(print)\n"
+    )
+    done = run_pytest(tmp_path, environment, "--agentstepper-record")
+    assert "Update agentstepper_nb." in done.stdout
+    assert "Traceback" not in done.stdout and "pytest_plugin.py" not in done.stdout
+    assert (tmp_path / "a.json").read_text() == NEWER
 
 
 @pytest.mark.slow

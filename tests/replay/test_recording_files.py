@@ -208,6 +208,14 @@ def test_what_is_no_recording_is_refused(tmp_path: Path, text: str, says: str) -
         read_recording(path)
 
 
+def test_a_recording_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "recording.json"
+    path.write_text('{"format": "agentstepper recording", "version": 99}')
+    with pytest.raises(ProtocolError, match=f"^{path} has version 99") as raised:
+        read_recording(path)
+    assert raised.value.code == "newer_import"
+
+
 def test_a_replay_without_a_core_needs_no_workspace(folder: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
