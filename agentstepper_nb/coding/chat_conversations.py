@@ -240,6 +240,7 @@ class _LentProvider:
     def __init__(self, provider: ModelProvider) -> None:
         self._provider = provider
         self.name = provider.name
+        self.takes_temperature = getattr(provider, "takes_temperature", True)
 
     def stream(self, request: ModelRequest) -> AsyncIterator[AgentEvent]:
         return self._provider.stream(request)

@@ -57,6 +57,7 @@ class HostedCodingSession:
         self._started_at = time.time()
         self._conversation: CodingSession | None = None
         self._answer_task: asyncio.Task[None] | None = None
+        self._is_cancelled = False  # the answer, maybe before its task began
 
     async def open(self, opener: SessionOpener, stored_id: str | None) -> str:
         """Open it.
@@ -120,11 +121,13 @@ class HostedCodingSession:
                 "session_busy",
                 "The session is answering a message: wait for `completed`, or cancel the answer.",
             )
+        self._is_cancelled = False
         self._answer_task = asyncio.create_task(self._answer(message))
 
     async def cancel(self) -> None:
         """Break the answer off, where there is one."""
         if self.running:
+            self._is_cancelled = True
             await self.conversation.cancel()
 
     async def close(self) -> None:
@@ -140,6 +143,8 @@ class HostedCodingSession:
     async def _answer(self, message: str) -> None:
         usage = None
         try:
+            if self._is_cancelled:
+                raise asyncio.CancelledError
             outcome = await self.conversation.run(message)
             reason, usage = outcome.reason, outcome.usage
         except (AgentStopped, asyncio.CancelledError):

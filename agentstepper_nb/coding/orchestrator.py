@@ -108,7 +108,7 @@ class AgentOrchestrator:
         limits: The limits of an answer.
         outputs: Stores results that are too long for the model; None: their middle is dropped.
         save_rule: Called with the name and the arguments of a tool call that a person allows from
-            now on.
+            now on, and whether a shell reads the tool's commands.
         system: The model's system prompt; None: that of `model_queries.make_system_prompt`.
         snapshots: Stores the workspace before each change; None: no snapshots are stored.
         temperature: As `ModelRequest` has it.
@@ -224,7 +224,9 @@ class _Turns:
         self._limits = limits = agent._limits
         session_sandbox = agent._session_sandbox
         report = None if session_sandbox is None else session_sandbox.report()
-        self._system = agent._system or make_system_prompt(agent._workspace, report)
+        self._system = agent._system
+        if self._system is None:  # an empty one is a choice
+            self._system = make_system_prompt(agent._workspace, report)
         self._usage: Usage | None = None
         self._iterations = 0
         self._queries = ModelQueries(agent._provider, transcript, agent.dbg, limits.idle_timeout_s)

@@ -91,7 +91,8 @@ class CodingService:
         self._max_sessions = max_sessions
         self._open: dict[str, HostedCodingSession] = {}
         self._opening: set[str] = set()  # sessions that are being resumed
-        self._opening_count = 0  # sessions that are being opened, those among them
+        self._opening_tasks: set[asyncio.Task[str]] = set()  # of all that are, those among them
+        self._is_closed = False
         self._methods: dict[str, tuple[type[Struct], _Answer]] = {
             "create": (wire.CreateCodingSession, self._create),
             "resume": (wire.ResumeCodingSession, self._resume),
@@ -106,7 +107,7 @@ class CodingService:
     @property
     def is_busy(self) -> bool:
         """Whether a session is open, or about to be."""
-        return bool(self._open or self._opening_count)
+        return bool(self._open or self._opening_tasks)
 
     # ---- a worker's service -------------------------------------------------------------------------
 
@@ -128,10 +129,15 @@ class CodingService:
                 yield event
 
     async def close(self) -> None:
-        """Close every session; see `RpcService.close`."""
+        """Close every session, also one that is being opened; see `RpcService.close`."""
+        self._is_closed = True
+        opening_tasks = tuple(self._opening_tasks)
+        for task in opening_tasks:
+            task.cancel()
         sessions, self._open = list(self._open.values()), {}
-        closed = await asyncio.gather(*(each.close() for each in sessions), return_exceptions=True)
-        for failed in closed:
+        closings = (each.close() for each in sessions)
+        ended = await asyncio.gather(*closings, *opening_tasks, return_exceptions=True)
+        for failed in ended[: len(sessions)]:  # who asked for the others is told
             if isinstance(failed, BaseException):
                 self._log.error("a session could not be closed cleanly", exc_info=failed)
 
@@ -210,28 +216,49 @@ class CodingService:
             raise _no_session(id)
         return session
 
-    async def _host(
-        self, how: wire.CreateCodingSession, stored: str | None
-    ) -> wire.CodingSessionCreated:
-        if len(self._open) + self._opening_count >= self._max_sessions:
+    def _check_room(self) -> None:
+        """Raise CommandError if no session may be opened now."""
+        if self._is_closed:
+            raise _ending()
+        if len(self._open) + len(self._opening_tasks) >= self._max_sessions:
             raise CommandError(
                 "too_many",
                 f"{self._max_sessions} sessions are open, the limit: DELETE those that are done.",
             )
+
+    async def _host(
+        self, how: wire.CreateCodingSession, stored: str | None
+    ) -> wire.CodingSessionCreated:
+        self._check_room()
         session = HostedCodingSession(how, self._log)
-        self._opening_count += 1
+        opening_task = asyncio.create_task(self._open_hosted(session, how, stored))
+        self._opening_tasks.add(opening_task)
         try:
-            registry.refuse_script_path(how.provider, how.model)
-            id = await session.open(self._opener, stored)
+            id = await opening_task
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._is_closed or (task is not None and task.cancelling()):
+                raise
+            raise _ending() from None
         except (AgentStepperError, ValueError, LookupError, OSError) as error:
             if isinstance(error, CommandError | ProtocolError):
                 raise
             self._log.warning("a session can't be opened", exc_info=error)
             raise CommandError("session_failed", f"The session can't be opened: {error}") from None
         finally:
-            self._opening_count -= 1
-        self._open[id] = session
+            self._opening_tasks.discard(opening_task)
         return wire.CodingSessionCreated(id=id, sandbox=session.conversation.sandbox)
+
+    async def _open_hosted(
+        self, session: HostedCodingSession, how: wire.CreateCodingSession, stored: str | None
+    ) -> str:
+        registry.refuse_script_path(how.provider, how.model)
+        id = await session.open(self._opener, stored)
+        if self._is_closed:  # the cancellation came too late
+            await session.close()
+            raise _ending()
+        self._open[id] = session
+        return id
 
 
 def _read(params: Raw, kind: type[Params]) -> Params:
@@ -243,6 +270,12 @@ def _read(params: Raw, kind: type[Params]) -> Params:
 
 def _unknown(method: str) -> CommandError:
     return CommandError("unknown_service", f"The coding service has no method {method[:80]!r}.")
+
+
+def _ending() -> CommandError:
+    return CommandError(
+        "session_failed", "The session can't be opened: its worker is ending. Try again."
+    )
 
 
 def _no_session(id: str) -> CommandError:

@@ -217,11 +217,11 @@ class CodingSession:
         folders = CodingDataPaths(data_dir)
         rules = PolicyRulesFile(folders.rules)
         workspace = open_workspace(start.workspace, rules)
-        if isinstance(provider, str):
-            provider = registry.create_provider(provider, start.model)
-        log = SessionLog(folders.log(start.session_id))
-        session_sandbox: SessionSandbox | None = None
-        try:
+        async with AsyncExitStack() as stack:  # closes what is open if the rest can't be opened
+            if isinstance(provider, str):
+                provider = registry.create_provider(provider, start.model)
+                stack.push_async_callback(provider.close)
+            log = stack.enter_context(SessionLog(folders.log(start.session_id)))
             transcript = Transcript((), log, collect_listeners(options))
             warnings = find_unsupported_settings(provider, options)
             messages = await begin_log(log, start, transcript, warnings)
@@ -229,6 +229,7 @@ class CodingSession:
             session_sandbox = await asyncio.to_thread(
                 SessionSandbox.open, settings, root, data_dir, start.session_id, rules
             )
+            stack.callback(session_sandbox.close)
             snapshots = Snapshots(workspace.root, data_dir)
             agent = make_agent(
                 start, folders, workspace, provider, log, options, rules, snapshots, session_sandbox
@@ -244,15 +245,12 @@ class CodingSession:
                 snapshots,
                 session_sandbox,
             )
+            stack.push_async_callback(session._close_run)
             report = msgspec.json.decode(msgspec.json.encode(session.sandbox))  # as the log has it
             transcript.record_event(TraceEvent("sandbox", report))
             if options.get("debugger", True):
                 await session._open_debugger()
-        except BaseException:
-            if session_sandbox is not None:
-                session_sandbox.close()
-            log.close()
-            raise
+            stack.pop_all()
         return session
 
     # ---- answering ----------------------------------------------------------------------------------

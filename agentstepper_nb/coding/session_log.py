@@ -186,6 +186,10 @@ def _read(args: Raw) -> str:
     return msgspec.json.decode(text, type=str) if text[:1] == b'"' else text.decode()
 
 
+#: The logs that this process has open.
+_open_paths: Final[set[Path]] = set()
+
+
 class SessionLog:
     """Appends entries to a session's log file, which belongs to one process at a time.
 
@@ -199,7 +203,7 @@ class SessionLog:
         now: Returns the current time.
 
     Raises:
-        CodingSessionError: Another process has the file open, or the file can't be opened.
+        CodingSessionError: This or another process has the file open, or the file can't be opened.
     """
 
     def __init__(self, path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -208,6 +212,10 @@ class SessionLog:
         try:
             self._file = LineFile(path, create=True)
         except BlockingIOError:
+            if path.resolve() in _open_paths:
+                raise CodingSessionError(
+                    f"The session {path.stem} is open in this process already: close it first."
+                ) from None
             raise CodingSessionError(
                 f"The session {path.stem} is open in another process: close it there first."
             ) from None
@@ -216,6 +224,8 @@ class SessionLog:
                 f"The session's log {path} can't be opened: {error}."
             ) from None
         self._is_closed = False
+        self._real_path = path.resolve()
+        _open_paths.add(self._real_path)
 
     def append(self, entry: Entry | dict[str, Any]) -> None:
         """Write an entry, which is stored safely when this returns.
@@ -234,8 +244,10 @@ class SessionLog:
 
     def close(self) -> None:
         """Close the file. Idempotent."""
-        self._is_closed = True
-        self._file.close()
+        if not self._is_closed:
+            self._is_closed = True
+            _open_paths.discard(self._real_path)
+            self._file.close()
 
     def __enter__(self) -> SessionLog:
         return self

@@ -99,8 +99,8 @@ def make_agent(
         PolicyRulesError: The chosen policy can't be used.
     """
 
-    def save_rule(tool: str, args: Any) -> None:
-        rules.allow_similar(tool, args, workspace)
+    def save_rule(tool: str, args: Any, has_shell: bool) -> None:
+        rules.allow_similar(tool, args, workspace, has_shell=has_shell)
 
     default = DefaultPolicyEngine(
         rules,

@@ -70,6 +70,11 @@ class Tool(Protocol):
         """
 
 
+def has_shell(tool: Tool) -> bool:
+    """Whether a shell reads the commands of a tool; assumed of a tool that doesn't say."""
+    return bool(getattr(tool, "has_shell", True))
+
+
 ArgsT = TypeVar("ArgsT", bound=Struct)
 
 

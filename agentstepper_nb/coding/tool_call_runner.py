@@ -27,7 +27,7 @@ from .approvals import (
 from .policy.engine import PolicyDecision, PolicyEngine, PolicyEvaluation
 from .session_log import EDITED_KIND
 from .snapshots import Snapshots
-from .tool import Risk, Tool, ToolContext, ToolResult
+from .tool import Risk, Tool, ToolContext, ToolResult, has_shell
 from .tool_results import add_note, decode_result, encode_result, normalize_result, shorten_result
 from .tools import ToolRegistry
 from .tools.run_command import RETRY_CALL_ID_SUFFIX, RunCommand, find_retry
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from ..sdk.async_stepper import AsyncAgentStepper
     from ..sdk.event_blocks import ToolInvocation
 
-#: Called with a tool's name and arguments where a person allows them from now on.
-RuleSaver = Callable[[str, Any], None]
+#: Called with a tool's name and arguments, and whether it has a shell, where a person allows them from
+#: now on.
+RuleSaver = Callable[[str, Any, bool], None]
 #: Called with a tool's name and arguments, as they are in force, when the tool begins.
 ToolStartListener = Callable[[str, Any], None]
 
@@ -317,10 +318,10 @@ class ToolCallRunner:
             if self._ctx.session_sandbox is not None:
                 self._ctx.session_sandbox.grants.add(evaluation.grant)
             return
-        if self._save_rule is None or evaluation.rule is None:  # nothing of the kind was offered
-            return
+        if self._save_rule is None or evaluation.rule is None or requested.tool is None:
+            return  # nothing of the kind was offered
         try:
-            self._save_rule(requested.name, requested.args)
+            self._save_rule(requested.name, requested.args, has_shell(requested.tool))
         except AgentStepperError as error:  # it will be asked again: no harm done
             self._transcript.record_event(TraceEvent("warning", {"message": str(error)}))
 

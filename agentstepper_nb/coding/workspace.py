@@ -141,12 +141,11 @@ class LocalWorkspace:
             return False
         try:
             with self._locate(relative) as target:
-                return self._rule(target, _stat_if_exists(target), _READ_TOOL) is not None
+                return self._rule(target.parts, _stat_if_exists(target), _READ_TOOL) is not None
         except UnsafePathError:
             return False
         except OSError:  # its folder is gone, too, but a commit may hold the file
-            names = split_path(relative)
-            return self._denials.find_rule_for_file(names, None, _READ_TOOL) is not None
+            return self._rule(split_path(relative), None, _READ_TOOL) is not None
 
     def list_dir(self, relative: str) -> list[FolderEntry]:
         """List a folder's entries by name. Raises OSError."""
@@ -171,7 +170,7 @@ class LocalWorkspace:
             descriptor = os.open(target.name, _READ, dir_fd=target.folder)
         try:
             _require_file(os.fstat(descriptor), relative)
-            self._refuse(target, os.fstat(descriptor), _READ_TOOL, relative)
+            self._refuse(target.parts, os.fstat(descriptor), _READ_TOOL, relative)
             return os.fdopen(descriptor, "rb")
         except BaseException:
             os.close(descriptor)
@@ -202,11 +201,12 @@ class LocalWorkspace:
             data: The new contents.
             mode: The permissions; None: those of the existing file, or the default of a new file.
         """
+        self._refuse_new(relative)
         with self._locate(
             relative, should_follow=False, should_create=True, should_refuse_git=True
         ) as target:
             status = _stat_if_exists(target)
-            self._refuse(target, status, _WRITE_TOOL, relative)
+            self._refuse(target.parts, status, _WRITE_TOOL, relative)
             if status is not None:
                 _require_file(status, relative)
                 mode = stat.S_IMODE(status.st_mode) if mode is None else mode
@@ -218,7 +218,7 @@ class LocalWorkspace:
         A link's target is not deleted. Raises OSError.
         """
         with self._locate(relative, should_follow=False, should_refuse_git=True) as target:
-            self._refuse(target, _stat_if_exists(target), _WRITE_TOOL, relative)
+            self._refuse(target.parts, _stat_if_exists(target), _WRITE_TOOL, relative)
             os.unlink(target.name, dir_fd=target.folder)
             above = target.parts[:-1]
         with contextlib.suppress(OSError):  # the first that isn't empty, or isn't there any more
@@ -227,16 +227,28 @@ class LocalWorkspace:
                     os.rmdir(target.name, dir_fd=target.folder)
                 above = above[:-1]
 
-    def _rule(self, target: LocatedPath, found: os.stat_result | None, tool: str) -> object | None:
-        return self._denials and self._denials.find_rule_for_file(target.parts, found, tool)
+    def _rule(
+        self, names: tuple[str, ...], found: os.stat_result | None, tool: str
+    ) -> object | None:
+        return self._denials and self._denials.find_rule_for_file(names, found, tool)
 
     def _refuse(
-        self, target: LocatedPath, found: os.stat_result | None, tool: str, relative: str
+        self, names: tuple[str, ...], found: os.stat_result | None, tool: str, relative: str
     ) -> None:
         """Raise `UnsafePathError` if a rule denies a file to a tool, by any of the file's names."""
-        rule = self._rule(target, found, tool)
+        rule = self._rule(names, found, tool)
         if rule is not None:
             raise UnsafePathError(relative, f"a rule says: {rule}")
+
+    def _refuse_new(self, relative: str) -> None:
+        """As `_refuse` of a write, before folders are made for a file that a rule denies by its name."""
+        try:
+            with self._locate(relative, should_follow=False, should_refuse_git=True):
+                return  # its folder is there
+        except FileNotFoundError:
+            path = self.resolve_path(relative)
+        if path is not None:
+            self._refuse(path.relative_to(self.root).parts, None, _WRITE_TOOL, relative)
 
     @contextlib.contextmanager
     def _locate(

@@ -105,7 +105,7 @@ def test_always_writes_a_rule(tmp_path: Path) -> None:
     kept: list[Any] = []
     person = FakeApprover(ApprovalDecision(approved=True, always=True))
     run_approved_call(tmp_path, person, save_rule=lambda *rule: kept.append(rule))
-    assert kept == [("t", ASKS[2])]
+    assert kept == [("t", ASKS[2], True)]
 
 
 def test_always_writes_no_rule_where_none_was_offered(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_always_writes_no_rule_where_none_was_offered(tmp_path: Path) -> None:
 
 
 def test_a_rule_that_cannot_be_written_is_told_and_the_call_is_made(tmp_path: Path) -> None:
-    def full(tool: str, args: Any) -> None:
+    def full(tool: str, args: Any, has_shell: bool) -> None:
         raise PolicyRulesError("The rules can't be written.")
 
     made, tool = run_approved_call(

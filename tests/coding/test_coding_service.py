@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from msgspec import Raw, Struct
 
-from agentstepper_nb.coding.hosted_session import make_server_event
+from agentstepper_nb.coding.hosted_session import SessionOpening, make_server_event
 from agentstepper_nb.coding.service import CodingService
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.errors import CommandError, ProtocolError
@@ -281,3 +281,76 @@ def test_no_arguments_at_all_are_an_empty_object() -> None:
     assert make_server_event(events.ToolCallReady("1", "t", "")) == wire.ToolCalled(
         call_id="1", name="t", args={}
     )
+
+
+async def test_a_message_is_cancelled_before_its_answer_begins() -> None:
+    service_harness = ServiceHarness()
+    id = await service_harness.create()
+    reader = service_harness.events(id)
+    await service_harness.chat(id, "say Hello")  # no step of its task ran yet
+    await service_harness.request("cancel", wire.CodingSessionRequest(session=id))
+    assert await service_harness.read_until(reader, wire.CodingTurnCompleted) == [
+        None,
+        wire.CodingTurnCompleted(reason="cancelled", usage=None),
+    ]
+    await service_harness.chat(id, "say again")
+    assert (await service_harness.read_until(reader, wire.CodingTurnCompleted))[-1].reason == "done"
+
+
+class SlowSessionOpener(ScriptedSessionOpener):
+    """Opens a session, and then connects a debugger that doesn't answer.
+
+    Args:
+        is_cancellable: Whether it heeds a cancellation then.
+
+    Attributes:
+        is_opening: Set once a session is there.
+    """
+
+    def __init__(self, is_cancellable: bool = True) -> None:
+        super().__init__()
+        self.is_opening = asyncio.Event()
+        self._is_cancellable = is_cancellable
+
+    async def __call__(self, opening: SessionOpening, kept: str | None) -> Any:
+        session = await super().__call__(opening, kept)
+        self.is_opening.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if self._is_cancellable:
+                await session.close()
+                raise
+        return session
+
+
+@pytest.mark.parametrize("is_cancellable", [True, False])
+async def test_a_session_that_is_being_opened_is_closed_with_the_service(
+    is_cancellable: bool,
+) -> None:
+    service_harness = ServiceHarness()
+    service_harness.opener = opener = SlowSessionOpener(is_cancellable)
+    service = service_harness.service = CodingService(opener, ServiceContext(Path("/nowhere"), LOG))
+    creating = asyncio.create_task(service_harness.request("create", HOW))
+    await opener.is_opening.wait()
+    assert service.is_busy
+    await service.close()
+    assert [each.closed for each in opener.sessions.values()] == [True]
+    with pytest.raises(CommandError, match="its worker is ending"):
+        await creating
+    assert not service.is_busy
+    with pytest.raises(CommandError, match="its worker is ending"):
+        await service_harness.request("create", HOW)
+
+
+async def test_a_request_that_is_cancelled_opens_no_session() -> None:
+    service_harness = ServiceHarness()
+    service_harness.opener = opener = SlowSessionOpener()
+    service_harness.service = CodingService(opener, ServiceContext(Path("/nowhere"), LOG))
+    creating = asyncio.create_task(service_harness.request("create", HOW))
+    await opener.is_opening.wait()
+    creating.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await creating
+    assert [each.closed for each in opener.sessions.values()] == [True]
+    assert not service_harness.service.is_busy

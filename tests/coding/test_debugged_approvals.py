@@ -40,7 +40,7 @@ async def test_the_view_approves_with_an_edit_and_always(
             await asyncio.to_thread(view.resume)
         assert (await running).reason == "done"
         assert made.tool.calls == [{"n": 2}]
-        assert made.kept == [("t", {"n": 2})]
+        assert made.kept == [("t", {"n": 2}, True)]
         assert made.list_traces("approval") == [
             {
                 "call_id": "1",

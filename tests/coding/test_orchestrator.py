@@ -352,6 +352,14 @@ def test_the_notes_for_agents_are_read(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("system", ["", "Be brief."])
+def test_a_system_prompt_that_is_given_is_sent(tmp_path: Path, system: str) -> None:
+    model = FakeProvider(make_text_answer("Yes."))
+    with AgentHarness(tmp_path, model, system=system) as made:
+        run(made.agent.run("Go."))
+    assert [request.system for request in model.requests] == [system]
+
+
 def test_half_characters_do_no_harm(tmp_path: Path) -> None:
     model = FakeProvider(
         [

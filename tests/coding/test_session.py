@@ -119,7 +119,7 @@ async def test_a_session_that_was_cut_off_is_resumed_with_a_warning(home: Path) 
 
 async def test_a_session_is_open_once(home: Path) -> None:
     async with await opened(home, FakeProvider()) as session:
-        with pytest.raises(CodingSessionError, match="open in another process"):
+        with pytest.raises(CodingSessionError, match="open in this process already: close it"):
             await resume_session(home, session.id, FakeProvider())
         with pytest.raises(CodingSessionError, match="already exists: resume it"):
             await opened(home, FakeProvider(), session_id=session.id)
@@ -250,6 +250,16 @@ def test_always_allow_this_here_is_kept_for_the_next_session(home: Path) -> None
         assert "push" in (person.requests[0].rule or "")
 
     asyncio.run(scene())
+
+
+async def test_always_without_a_shell_does_not_hold_for_a_session_with_one(home: Path) -> None:
+    both = ("r", "run_command", {"command": "rm -rf a;rm -rf b"})
+    person = FakeApprover(ApprovalDecision(approved=True, always=True))
+    for shell in (False, False, True):
+        model = FakeProvider(make_tool_calls(both), make_text_answer("Well."))
+        async with await opened(home, model, approver=person, shell=shell) as session:
+            await session.run("Clean up.")
+    assert len(person.requests) == 2
 
 
 def test_yes_approves_and_limits_hold(home: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
@@ -36,6 +37,7 @@ from agentstepper_nb.coding.transcript import (
     summarize_log,
 )
 from agentstepper_nb.errors import CodingSessionError
+from agentstepper_nb.line_file import LineFile
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,
     ChatMessage,
@@ -320,9 +322,13 @@ def test_an_edited_conversation_is_loaded_as_edited(tmp_path: Path) -> None:
 
 def test_one_process_has_a_log_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
-    with SessionLog(path) as log:
+    with closing(LineFile(path, create=True)):  # as another process has it
         with pytest.raises(CodingSessionError, match="session log is open in another process"):
             SessionLog(path)
+    with SessionLog(path) as log:
+        for same in (path, tmp_path / "x" / ".." / "log.jsonl"):
+            with pytest.raises(CodingSessionError, match="log is open in this process already"):
+                SessionLog(same)
         log.append(UserPromptEntry(content="x"))
     log.append(UserPromptEntry(content="too late"))
     SessionLog(path).close()

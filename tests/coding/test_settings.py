@@ -12,6 +12,7 @@ import pytest
 
 from agentstepper_nb.chat.connectors.coding_agent import CodingAgent
 from agentstepper_nb.cli.agent_command_arguments import add_setting_options, read_settings
+from agentstepper_nb.coding.chat_conversations import CodingConversations
 from agentstepper_nb.coding.options import CodingLimits, override_limits
 from agentstepper_nb.coding.tools import ToolRegistry
 from agentstepper_nb.errors import CodingSessionError
@@ -19,7 +20,7 @@ from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol.coding_settings import CodingSettings, select_given_settings
 from tests.chat.coding_chats import open_chat
 from tests.coding.scripted_parts import HANGS, FakeProvider, make_text_answer, make_tool_calls
-from tests.coding.session_helpers import open_session, traces
+from tests.coding.session_helpers import entries, open_session, traces
 
 LIST = ("1", "list_files", {})
 Parse = Callable[..., CodingSettings]
@@ -76,6 +77,21 @@ async def test_a_provider_that_sends_no_temperature_is_warned_of(tmp_path: Path)
         pass
     (warning,) = traces(heard, "warning")
     assert "temperature has no effect, because the provider playing" in warning["message"]
+
+
+async def test_a_chat_has_the_same_warning(tmp_path: Path) -> None:
+    model = FakeProvider()
+    model.takes_temperature = False  # type: ignore[attr-defined]
+    (tmp_path / "repo").mkdir()
+    conversations = CodingConversations(provider=model, model="m", temperature=0)
+    chat = await conversations.open("x", workspace=tmp_path / "repo", data_dir=tmp_path / "data")
+    await chat.close()
+    (warning,) = [
+        entry["data"]["message"]
+        for entry in entries(tmp_path, chat.session.id, "event")
+        if entry["kind"] == "warning"
+    ]
+    assert "temperature has no effect, because the provider playing" in warning
 
 
 async def test_a_model_that_is_silent_for_too_long_ends_the_answer(tmp_path: Path) -> None:

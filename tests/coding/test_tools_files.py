@@ -8,13 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.coding.tools import read_file, search
-from agentstepper_nb.coding.tools.apply_patch import apply_hunks
-from agentstepper_nb.coding.tools.diffs import make_unified_diff, parse_patch, split_lines
 from agentstepper_nb.coding.tools.list_files import ListFiles
 from agentstepper_nb.coding.tools.search import (
     SearchArgs,
@@ -304,6 +300,12 @@ def test_edit_wants_one_place_or_all(tool_workspace: ToolWorkspace) -> None:
     assert tool_workspace.text() == "z\ny\nz\n"
 
 
+def test_edit_counts_places_that_overlap(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("a.txt", "}\n}\n}\n")
+    said = error(tool_workspace.call("edit_file", path="a.txt", old="}\n}\n", new="x\n"))
+    assert "2 times, at lines 1, 2" in said and tool_workspace.text() == "}\n}\n}\n"
+
+
 @pytest.mark.parametrize(
     ("old", "hint"),
     [
@@ -372,29 +374,3 @@ def test_write_replaces_what_is_no_text(tool_workspace: ToolWorkspace) -> None:
 def test_a_very_long_diff_is_cut(tool_workspace: ToolWorkspace) -> None:
     told = data(tool_workspace.call("write_file", path="long", content="line\n" * 100_000))
     assert len(told["diff"]) < 21_000 and "characters in all" in told["diff"]
-
-
-# ---- diffs -----------------------------------------------------------------------------------------
-
-SMALL = st.lists(st.sampled_from(["a\n", "b\n", "\n", "c", "\r\n", "é\n"]), max_size=12).map(
-    "".join
-)
-
-
-@given(old=SMALL, new=SMALL)
-def test_a_diff_leads_from_one_text_to_the_other(old: str, new: str) -> None:
-    diff = make_unified_diff("x", old, new)
-    if old == new:
-        assert diff == ""
-    else:
-        (patch,) = parse_patch(diff)
-        assert "".join(apply_hunks("x", split_lines(old), patch.hunks)) == new
-
-
-def test_a_diff_of_very_long_texts_is_made_quickly() -> None:
-    old, new = "same\n" * 50_000, "other\n" * 50_000
-    diff = make_unified_diff("x", f"head\n{old}tail\n", f"head\n{new}tail\n")
-    assert diff.startswith("--- a/x\n+++ b/x\n@@ -1,50002 +1,50002 @@\n head\n-same\n")
-    assert diff.endswith("+other\n tail\n")
-    far = old + "x\n" + old
-    assert make_unified_diff("x", far, far.replace("x", "y")).count("\n") == 11

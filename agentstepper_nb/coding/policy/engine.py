@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ...entry_point_loader import EntryPointLoader
 from ...errors import CommandError, PolicyRulesError
 from ..sandbox import AccessGrant, SandboxMode, SessionGrants
-from ..tool import Risk, Tool
+from ..tool import Risk, Tool, has_shell
 from ..workspace import LocalWorkspace
 from .approval_reasons import ApprovalReason, PolicyContext, find_approval_reasons
 from .command_model import RISKS, CommandReport
@@ -196,7 +196,7 @@ class DefaultPolicyEngine:
         if denied:
             return replace(_denied(tool, f"A rule says: {denied}."), decided_by="rule")
         for rule in rules:
-            if allows(rule, tool.name, args):
+            if allows(rule, tool.name, args, has_shell=has_shell(tool)):
                 return replace(_allowed(tool, f"A rule says: {rule}."), decided_by="rule")
         questions = find_approval_reasons(self._session, tool, args, report)
         questions += _find_possible_denials(tool, args, report, rules)
@@ -282,7 +282,7 @@ def _report(tool: Tool, args: Any) -> CommandReport | None:
     command = find_command_text(args) if tool.name == RUN_COMMAND else None
     if command is None:
         return None  # the tool reports a missing command
-    return analyze_command(command, shell=getattr(tool, "has_shell", True))
+    return analyze_command(command, shell=has_shell(tool))
 
 
 def _find_possible_denials(

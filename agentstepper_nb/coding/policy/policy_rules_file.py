@@ -47,19 +47,22 @@ class PolicyRulesFile:
         rules = self._read().rules
         return [rule for rule in rules if workspace is None or is_for_workspace(rule, workspace)]
 
-    def allow_similar(self, tool: str, args: Any, workspace: LocalWorkspace) -> PolicyRule:
+    def allow_similar(
+        self, tool: str, args: Any, workspace: LocalWorkspace, *, has_shell: bool = True
+    ) -> PolicyRule:
         """Add a rule that allows calls like this one in a workspace; `describe_rule` describes the rule.
 
         Args:
             tool: The tool's name.
             args: The call's decoded arguments.
             workspace: The workspace in which the rule applies.
+            has_shell: Whether a shell reads the call's command.
 
         Raises:
             PolicyRulesError: The call has nothing that a rule could allow, or the file is damaged, or
                 can't be written.
         """
-        return self._add(make_allow_rule(tool, args, workspace.root))
+        return self._add(make_allow_rule(tool, args, workspace.root, has_shell=has_shell))
 
     def allow(
         self,

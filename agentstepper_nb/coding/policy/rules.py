@@ -52,7 +52,8 @@ class PolicyRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         workspace: The workspace in which the rule applies; None: all workspaces.
         command: For `run_command`. Of an `allow` rule: the whole command. Of a `deny` rule: the
             beginning of any program call in the command.
-        shell: Whether an `allow` rule's command is run by a shell.
+        shell: Whether a shell may run an `allow` rule's command. False: only a command that means the
+            same to a shell.
         folder: The folder in which an allowed command runs, as in the tool's argument.
         path: A pattern of paths; `*` matches any text, including `/`. All paths of a call must match an
             `allow` rule; one path, or a folder above it, must match a `deny` rule (see `denied_files`).
@@ -105,13 +106,14 @@ def describe_rule(tool: str, args: Any) -> str | None:
     return f"`{tool}` in this workspace"
 
 
-def allows(rule: PolicyRule, tool: str, args: Any) -> bool:
+def allows(rule: PolicyRule, tool: str, args: Any, *, has_shell: bool = True) -> bool:
     """Whether a rule allows a call.
 
     Args:
         rule: A rule that applies in this workspace.
         tool: The tool's name.
         args: The call's decoded arguments.
+        has_shell: Whether a shell reads the call's command.
     """
     if rule.effect != "allow" or not fnmatchcase(tool, rule.tool):
         return False
@@ -123,7 +125,7 @@ def allows(rule: PolicyRule, tool: str, args: Any) -> bool:
     same = command is not None and rule.command == command
     return (
         same
-        and (rule.shell or _PLAIN.fullmatch(command or "") is not None)
+        and (rule.shell or not has_shell or _PLAIN.fullmatch(command or "") is not None)
         and rule.folder == _folder(args)
         and rule.network >= _network(args)
         and set(rule.writable) >= set(_writable(args))
@@ -189,13 +191,14 @@ def find_command_text(args: Any) -> str | None:
     return command if isinstance(command, str) and command else None
 
 
-def make_allow_rule(tool: str, args: Any, workspace: Path) -> PolicyRule:
+def make_allow_rule(tool: str, args: Any, workspace: Path, *, has_shell: bool = True) -> PolicyRule:
     """Make the rule that `describe_rule` describes.
 
     Args:
         tool: The tool's name.
         args: The call's decoded arguments.
         workspace: The workspace in which the rule applies.
+        has_shell: Whether a shell reads the call's command.
 
     Raises:
         PolicyRulesError: The call has nothing that a rule could allow.
@@ -211,7 +214,7 @@ def make_allow_rule(tool: str, args: Any, workspace: Path) -> PolicyRule:
         tool=tool,
         workspace=str(workspace),
         command=command,
-        shell=True,
+        shell=has_shell,
         folder=_folder(args),
         network=_network(args),
         writable=_writable(args),

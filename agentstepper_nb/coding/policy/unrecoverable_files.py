@@ -21,9 +21,11 @@ from .command_model import (
     ProgramCall,
     Redirect,
     find_option,
+    is_long_option,
     pair_with_next_word,
     resolve_links,
     select_operands,
+    select_options,
 )
 from .dangerous_commands import parse_git_command
 
@@ -34,6 +36,8 @@ FOLDERS_LIMIT: Final = 16
 _OVERWRITES = frozenset({">", ">|", "&>", ">&"})
 _IN_PLACE = re.compile(r"-[0acnpsSwlrEzuTtUWX]*i|-I$|--in-p")
 _DESCRIPTOR = re.compile(r"\d+-?|-")
+#: `-t` of `cp` and the like, in a group of options of which none before takes the rest as its value.
+_TARGET_OPTION = re.compile(r"-[^-tSgmo]*t(.*)", re.DOTALL)
 
 
 class RecoverableFiles(Protocol):
@@ -232,12 +236,22 @@ def _below(path: Path) -> Iterator[Path]:
 def _parted(call: ProgramCall) -> tuple[tuple[CommandWord, ...], CommandWord | None]:
     """Return the sources and the target of `cp` and the like."""
     words = select_operands(call.args)
+    options = select_options(call.args)
     for word, following in pair_with_next_word(call.args):
-        if word.text in ("-t", "--target-directory"):
+        value = _find_target_folder(word.text) if any(word is each for each in options) else None
+        if value:
+            return words, CommandWord(value, word.is_certain)
+        if value is not None:
             return tuple(each for each in words if each is not following), following
-        if word.text.startswith("--target-directory="):
-            return words, CommandWord(word.text.partition("=")[2], word.is_certain)
     return (words[:-1], words[-1]) if len(words) > 1 else (words, None)
+
+
+def _find_target_folder(option: str) -> str | None:
+    """Return the value of `-t` in a word of options; "": the next word is it; None: there is no `-t`."""
+    if is_long_option(option, "--target-directory"):
+        return option.partition("=")[2]
+    found = _TARGET_OPTION.fullmatch(option)
+    return found[1] if found else None
 
 
 def _overwritten(source: Path, place: Path) -> Iterator[Path]:

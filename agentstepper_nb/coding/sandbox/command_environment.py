@@ -17,7 +17,7 @@ from ...sdk.workspace.git_environment import find_git
 # Names whose values commands don't get.
 _SECRET: Final = re.compile(
     r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|PRIVATE"
-    r"|(?:^|_)(?:PASS|PAT|DSN|JWT)(?:_|$)|_PWD$"
+    r"|CONNECTION_?STRING|CONN_?STR|WEBHOOK|(?:^|_)(?:PASS|PAT|DSN|JWT)(?:_|$)|_PWD$"
 )
 # A URL with a password, or with a name so long that it is one.
 _URL: Final = re.compile(r"://(?:[^/\s@:]*:[^/\s@]+|[^/\s@]{20,})@")

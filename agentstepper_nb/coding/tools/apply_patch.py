@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from ...errors import UnsafePathError
 from ..safe_paths import split_path
@@ -42,8 +43,31 @@ class _File(Struct, frozen=True):
     mode: int | None  # None: that of any new file
 
 
+def resolve_names(workspace: LocalWorkspace, patch: FilePatch) -> FilePatch:
+    """The same patch with one name for each file, whatever links and `..` the patch names it by.
+
+    Raises:
+        UnsafePathError: A name is no path of the workspace.
+    """
+
+    def resolve(path: str | None) -> str | None:
+        if path is None:
+            return None
+        *above, name = split_path(path) or (".",)
+        folder = workspace.resolve_path("/".join(above) or ".")
+        if folder is None:  # to read the file says why
+            return path
+        return (folder.relative_to(workspace.root) / name).as_posix()
+
+    return replace(patch, old=resolve(patch.old), new=resolve(patch.new))
+
+
 def plan_changes(workspace: LocalWorkspace, patches: Iterable[FilePatch]) -> list[PatchedFile]:
     """Compute the results of patches without writing.
+
+    Args:
+        workspace: The files.
+        patches: The patches, as `resolve_names` gives them.
 
     Raises:
         PatchError: A patch doesn't fit its file.
@@ -65,8 +89,7 @@ class _Draft:
 
     def apply(self, patch: FilePatch) -> None:
         """Apply one file's patch."""
-        old = None if patch.old is None else "/".join(split_path(patch.old))
-        new = None if patch.new is None else "/".join(split_path(patch.new))
+        old, new = patch.old, patch.new
         old_file = None if old is None else self._read(old)
         if old is not None and old_file is None:
             raise PatchError(f"{old} isn't there, so that it can't be patched.")
@@ -124,10 +147,15 @@ def _patched(path: str, data: bytes, hunks: list[Hunk]) -> bytes:
         text = data.decode()
     except UnicodeDecodeError:
         raise PatchError(f"{path} is no UTF-8 text, so that it can't be patched.") from None
+    has_crlf = "\r\n" in text
+    if has_crlf and text.count("\n") == text.count("\r\n"):
+        hunks = [
+            hunk if any("\r" in line for line in hunk.old) else _with_crlf(hunk) for hunk in hunks
+        ]
     try:
         return "".join(apply_hunks(path, split_lines(text), hunks)).encode()
     except PatchError:
-        if "\r\n" not in text:
+        if not has_crlf:
             raise
         other = [_with_crlf(hunk) for hunk in hunks]
         with contextlib.suppress(PatchError):
@@ -137,7 +165,10 @@ def _patched(path: str, data: bytes, hunks: list[Hunk]) -> bytes:
 
 def _with_crlf(hunk: Hunk) -> Hunk:
     """A hunk with the file's line breaks: models write LF where it has CRLF."""
-    old, new = ([line.replace("\n", "\r\n") for line in side] for side in (hunk.old, hunk.new))
+    old, new = (
+        [line.replace("\r\n", "\n").replace("\n", "\r\n") for line in side]
+        for side in (hunk.old, hunk.new)
+    )
     return Hunk(hunk.start, old, new)
 
 
@@ -294,18 +325,19 @@ class ApplyPatch(FileTool[ApplyPatchArgs]):
         """Apply it."""
         try:
             patches = parse_patch(args.patch)
-            changes = plan_changes(ctx.workspace, patches)
+            resolved = [resolve_names(ctx.workspace, patch) for patch in patches]
+            changes = plan_changes(ctx.workspace, resolved)
         except PatchError as error:
             return ToolResult.failure(f"Nothing was changed. {error}")
         apply_changes(ctx.workspace, changes)
         files = [_describe_change(patch) for patch in patches]
-        return ToolResult.success({"files": files, "diff": _diff(patches, changes)})
+        return ToolResult.success({"files": files, "diff": _diff(resolved, changes)})
 
 
 def _diff(patches: list[FilePatch], changes: list[PatchedFile]) -> str:
     """What the patch changed, file by file, as the other tools that write show it."""
     made = {change.path: change for change in changes}
-    pairs = dict.fromkeys((_name(patch.old), _name(patch.new)) for patch in patches)
+    pairs = dict.fromkeys((patch.old, patch.new) for patch in patches)
     diffs: list[str] = []
     for before, after in pairs:
         old, new = made.get(before or ""), made.get(after or "")
@@ -313,10 +345,6 @@ def _diff(patches: list[FilePatch], changes: list[PatchedFile]) -> str:
             old_file, holds = old.old if old else None, new.new if new else None
             diffs.append(make_change_result(after or before or "", old_file, holds)["diff"])
     return truncate_with_note("".join(diffs), MAX_DIFF_CHARS)
-
-
-def _name(path: str | None) -> str | None:
-    return None if path is None else "/".join(split_path(path))
 
 
 def _describe_change(patch: FilePatch) -> dict[str, str | None]:

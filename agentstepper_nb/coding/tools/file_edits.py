@@ -135,23 +135,27 @@ def _problem(args: EditFileArgs, text: str, old: str) -> str | None:
     count = text.count(old)
     if len(text) + count * (len(args.new) - len(old)) > MAX_READ_BYTES:
         return f"{args.path} would be larger than {MAX_READ_BYTES:,} characters afterwards."
-    if count == 1 or (count and args.all):
+    places = _places(text, old)
+    if len(places) == 1 or (places and args.all):
         return None
-    if count:
+    if places:
+        lines = ", ".join(str(text.count("\n", 0, at) + 1) for at in places[:_MAX_NAMED_LINES])
+        more = ", …" if len(places) > _MAX_NAMED_LINES else ""
         return (
-            f"`old` stands in {args.path} {count} times, at lines {_places(text, old)}. Take in lines "
-            "around it until it is unique, or set `all`."
+            f"`old` stands in {args.path} {max(count, len(places))} times, at lines {lines}{more}. Take "
+            "in lines around it until it is unique, or set `all`."
         )
     return f"`old` doesn't stand in {args.path}.{_hint(text, old)} Read the file again."
 
 
-def _places(text: str, old: str) -> str:
-    found: list[str] = []
+def _places(text: str, old: str) -> list[int]:
+    """Where a text stands, also where places overlap; one more than are named, at most."""
+    found: list[int] = []
     at = text.find(old)
-    while at >= 0 and len(found) < _MAX_NAMED_LINES:
-        found.append(str(text.count("\n", 0, at) + 1))
-        at = text.find(old, at + len(old))
-    return ", ".join(found) + (", …" if at >= 0 else "")
+    while at >= 0 and len(found) <= _MAX_NAMED_LINES:
+        found.append(at)
+        at = text.find(old, at + 1)
+    return found
 
 
 def _hint(text: str, old: str) -> str:

@@ -179,6 +179,20 @@ def test_a_diff_shows_no_denied_file_of_a_folder_that_is_gone(
     assert result.data["left_out"] == "1 file: a rule denies reading."
 
 
+@pytest.mark.parametrize("path", ["new/deep/.env", "folder/new/.env"])
+def test_a_write_that_a_rule_denies_makes_no_folder(place: DeniedFilesWorkspace, path: str) -> None:
+    place.book.deny("write_file", path="*.env")
+    before = sorted(place.root.rglob("*"))
+    for tool, args in (
+        ("write_file", {"path": path, "content": "x"}),
+        ("apply_patch", {"patch": f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"}),
+    ):
+        assert "a rule says: " in (place.run_command(tool, **args).error or "")
+        assert sorted(place.root.rglob("*")) == before
+    place.workspace.write_bytes(f"{path}.txt", b"x")
+    assert place.workspace.read_bytes(f"{path}.txt") == b"x"
+
+
 def test_a_rule_on_a_folder_holds_for_all_in_it(place: DeniedFilesWorkspace) -> None:
     place.book.deny("read_file", path="src/")
     assert place.evaluate("read_file", path="folder/a.py") is PolicyDecision.DENIED

@@ -335,6 +335,18 @@ def test_a_rule_of_before_holds_where_a_shell_reads_the_same(
     assert evaluate_tool(engine, RUN, command="echo a; rm -r x", shell=True).decision is ASKS
 
 
+def test_always_without_a_shell_allows_nothing_that_a_shell_reads_otherwise(
+    book: PolicyRulesFile, workspace: LocalWorkspace, engine: DefaultPolicyEngine
+) -> None:
+    """Without a shell it is one program, with it two."""
+    for command in ("rm -rf x", "rm -rf a;rm -rf b"):
+        args = {"command": command}
+        book.allow_similar("run_command", args, workspace, has_shell=False)
+        assert evaluate_tool(engine, RUN_WORDS, **args).decision is ALLOWED
+    assert evaluate_tool(engine, RUN, command="rm -rf x").decision is ALLOWED
+    assert evaluate_tool(engine, RUN, command="rm -rf a;rm -rf b").decision is ASKS
+
+
 def test_a_denial_comes_before_always(
     book: PolicyRulesFile, workspace: LocalWorkspace, engine: DefaultPolicyEngine
 ) -> None:

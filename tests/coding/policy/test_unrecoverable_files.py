@@ -47,6 +47,15 @@ def of_command(workspace: LocalWorkspace, command: str, folder: str = ".") -> Po
     )
 
 
+TARGET_FOLDERS = [
+    *(
+        "mv -ft . src/new.txt",
+        "mv -t. src/new.txt",
+        "cp -ft. -- src/new.txt",
+        "cp --t=. src/new.txt",
+    ),
+    *("cp -vt . src/new.txt", "install -m 644 -Dt. src/new.txt", "cp -- -t new.txt"),
+]
 LOSES = [
     *("rm new.txt", "rm changed.txt", "unlink new.txt", "rm ./*.txt", "shred x.log"),
     *(
@@ -65,6 +74,7 @@ LOSES = [
     *("git apply x.patch", "git -c core.pager=cat checkout .", "mv new.txt /tmp/x"),
     *("sh -c 'rm new.txt'", "cd src && rm ../new.txt", "cd src; cd ..; rm new.txt"),
     *("env A=1 rm new.txt", "for i in 1 2; do rm new.txt; done", "mv src/a.txt ./new.txt"),
+    *TARGET_FOLDERS,
 ]
 KEEPS = [
     *("rm clean.txt", "rm nothing.txt", "mv new.txt other.txt", "cp new.txt other.txt"),
@@ -90,7 +100,7 @@ KEEPS = [
 SAVED = [each for each in LOSES if "git switch" not in each]
 
 
-@pytest.mark.parametrize("command", select_sample(LOSES, *LOSES[::2]))
+@pytest.mark.parametrize("command", select_sample(LOSES, *{*LOSES[::2], *TARGET_FOLDERS}))
 def test_a_command_that_loses_work_asks(repository: LocalWorkspace, command: str) -> None:
     said = of_command(repository, command)
     assert said.decision is PolicyDecision.REQUIRES_APPROVAL
