@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -49,6 +51,13 @@ _LIBRARY_FOLDERS: Final = (
 
 #: The functions whose code is replaced, with their own code and the run that found them.
 _replaced: dict[FunctionType, tuple[_OwnCode, str]] = {}
+#: Held while functions are replaced or put back: a finalizer may come here while this thread is here.
+_lock: Final = threading.RLock()
+
+# A child has none of its parent's threads: nobody would release a lock that one of them held.
+os.register_at_fork(
+    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+)
 
 
 def discover_tools(stepper: BaseStepper, body: dict[str, Any]) -> list[str]:
@@ -63,13 +72,11 @@ def discover_tools(stepper: BaseStepper, body: dict[str, Any]) -> list[str]:
     """
     if not discovers_tools():
         return []
-    offered = find_offered_tools(body) - {function.__name__ for function in _replaced}
+    offered = find_offered_tools(body) - {function.__name__ for function in list(_replaced)}
     if not offered:
         return []
-    found = [function for function in _find_functions(offered) if _is_replaceable(function)]
     run = stepper.run_id
-    for function in found:
-        _replace(function, run)
+    found = _replace_all(_find_functions(offered), run)
     names = sorted({function.__name__ for function in found})
     if names:
         session = stepper._current_session()
@@ -85,10 +92,11 @@ def restore_functions(run: str | None = None) -> None:
     Args:
         run: The run that found them; all functions where None.
     """
-    for function, (own, finder) in list(_replaced.items()):
-        if run in (None, finder):
-            own.put_back(function)
-            _replaced.pop(function, None)
+    with _lock:
+        for function, (own, finder) in list(_replaced.items()):
+            if run in (None, finder):
+                own.put_back(function)
+                _replaced.pop(function, None)
 
 
 # ---- finding -----------------------------------------------------------------------------------------
@@ -176,6 +184,15 @@ class _OwnCode:
         function.__code__, function.__defaults__ = self.code, self.defaults
         function.__kwdefaults__ = self.keyword_defaults
         vars(function).pop("__signature__", None)
+
+
+def _replace_all(functions: list[FunctionType], run: str) -> list[FunctionType]:
+    """Replace functions' code, and return those whose code no thread had replaced before."""
+    with _lock:
+        found = [function for function in functions if _is_replaceable(function)]
+        for function in found:
+            _replace(function, run)
+    return found
 
 
 def _replace(function: FunctionType, run: str) -> None:

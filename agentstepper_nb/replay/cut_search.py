@@ -5,7 +5,6 @@ Each step of the search is one execution of the agent.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Callable, Generator, Sequence
@@ -15,6 +14,7 @@ from typing import Any, Final
 from .event_matcher import RecordedEvent
 from .recording_cuts import RecordingCuts, search_cuts
 from .recordings import Recording
+from .result_json import encode_result
 
 #: A check whether an outcome is good: a shell command, a command's words, or a function.
 Check = str | Sequence[str] | Callable[[Any], object]
@@ -188,6 +188,8 @@ class CutSearch:
         whole = yield from self._probe(high)
         if not whole.is_good:
             return self._end(_NOT_GOOD.format(run=self._good.run, votes=whole))
+        if not high:
+            return self._end_undecided()
         if not self._is_low_known and (yield from self._passes_alone()):
             return self._end_undecided()
         search = search_cuts(self._low, high)
@@ -249,7 +251,7 @@ class CutSearch:
             return False
         if callable(self._check):
             return bool(self._check(came.result))
-        return run_check(self._check, came.run, json.dumps(came.result, default=repr))
+        return run_check(self._check, came.run, encode_result(came.result))
 
     # ---- texts --------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from ..errors import AgentStepperError
 from ..history import load_run
 from ..protocol.start_methods import FunctionStart
 from ..sdk.environment_replays import RUNS_FOLDER_VARIABLE, hold_request
+from .result_json import encode_result
 
 #: As `agentstepper run` ends where no program was started.
 _EXIT_NOT_STARTED: Final = 125
@@ -62,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
     if inspect.isawaitable(result):
         result = asyncio.run(_wait(result))
     if result is not None:
-        print(json.dumps(result, ensure_ascii=False, default=repr), flush=True)
+        print(encode_result(result, ensure_ascii=False), flush=True)
     return 0
 
 

@@ -128,18 +128,10 @@ def put_back(
     check_git()
     repository = Repository(find_git_dir(data, folder), folder)
     journals = JournalFolder(repository.git_dir, folder)
-    journal = journals.find_newest()
-    if journal is None:
-        raise WorkspaceError(
-            f"There is nothing to put back in {folder}: no fork restored files in it that weren't put "
-            "back since."
-        )
-    if restore is not None and journal.id != restore:
-        raise WorkspaceError(
-            f"Another fork has restored files in {folder} since, or they were put back in part. Look at "
-            "the forks again, and put back the newest first."
-        )
+    restore = _find_journal(journals, folder, restore).id
     with _explain_failures(folder), journals.lock():
+        # Another process may have put it back, in whole or in part, before the lock was free.
+        journal = _find_journal(journals, folder, restore)
         before = repository.list_files(journal.previous_commit)
         _delete_temporary_files(folder, journal)
         planned = {decode_path(path) for path in journal.written}
@@ -153,6 +145,26 @@ def put_back(
             )
         journals.delete(journal)
     return report
+
+
+def _find_journal(journals: JournalFolder, folder: Path, restore: str | None) -> RestoreJournal:
+    """Find the journal of the restore to undo.
+
+    Raises:
+        WorkspaceError: There is none, or another restore is the newest.
+    """
+    journal = journals.find_newest()
+    if journal is None:
+        raise WorkspaceError(
+            f"There is nothing to put back in {folder}: no fork restored files in it that weren't put "
+            "back since."
+        )
+    if restore is not None and journal.id != restore:
+        raise WorkspaceError(
+            f"Another fork has restored files in {folder} since, or they were put back in part. Look at "
+            "the forks again, and put back the newest first."
+        )
+    return journal
 
 
 def is_folder(target: str | os.PathLike[str]) -> bool:

@@ -8,6 +8,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor as Pool
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from openai import AsyncOpenAI, OpenAI
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, instrument
 from agentstepper_nb.instrument import options
+from agentstepper_nb.instrument.discovery import discover_tools, restore_functions
 from agentstepper_nb.llm_wire.tool_names import find_called_tools, find_offered_tools
 from agentstepper_nb.models.scripted import ScriptedServer
 from agentstepper_nb.protocol.data_model import EventKind, TimelineRow
@@ -257,6 +259,43 @@ def test_the_end_of_the_run_puts_the_functions_back(
     stepper._current_session().link.closed.result(TIMEOUT_S)
     assert (add.__code__, add.__defaults__) == (code, defaults)
     instrument.disable()
+
+
+class SignatureBeside:
+    """What a decorated function wraps; as its signature is asked for, another thread works, too."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self.work = work
+        self.thread: Thread | None = None
+
+    def __call__(self) -> None: ...
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        if self.thread is None:
+            self.thread = Thread(target=self.work)
+            self.thread.start()
+            self.thread.join(0.1)  # it waits until this thread is through
+        return inspect.Signature()
+
+
+def test_two_threads_that_find_a_function_replace_it_once(stepper: AgentStepper) -> None:
+    add: Any = make_tools()["add"]
+    code = add.__code__
+    found: list[str] = []
+
+    def discover() -> None:
+        assert add
+        found.extend(discover_tools(stepper, {"tools": TOOLS}))
+
+    add.__wrapped__ = beside = SignatureBeside(discover)
+    discover()
+    assert beside.thread
+    beside.thread.join(TIMEOUT_S)
+    assert found == ["add"]
+    assert add.__code__ is not code
+    restore_functions()
+    assert add.__code__ is code
 
 
 def test_nothing_is_replaced_unless_asked_for(

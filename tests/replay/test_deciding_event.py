@@ -151,6 +151,15 @@ def test_nothing_is_searched_where_the_good_run_does_not_pass(folder: Path) -> N
     assert agent.asked == 0
 
 
+def test_nothing_decides_where_the_good_run_has_no_outcomes(folder: Path) -> None:
+    agent = StepAgent(0, set())
+    good, bad = record(agent, folder), record(agent, folder)
+    found = find_deciding_event(good, bad, agent.run, check=passes, yes=True)
+    assert found.event is None
+    assert "where the agent goes on by itself from its start it passes the check too" in str(found)
+    assert len(found.runs) == 1
+
+
 def test_who_declines_pays_nothing(folder: Path) -> None:
     agent = StepAgent(3, {2})
     run = record(agent, folder)
@@ -203,6 +212,18 @@ def test_a_command_checks(folder: Path, is_shell: bool) -> None:
     check = shlex.join(words) if is_shell else words
     found = find_deciding_event(run, None, agent.run, check=check, yes=True)
     assert found.event == cuts(run).outcomes[3]
+
+
+def test_a_command_reads_the_repr_of_what_json_has_not(folder: Path) -> None:
+    agent = StepAgent(1, {1})
+    run = record(agent, folder)
+
+    def run_keyed() -> dict[tuple[int, int], str]:
+        return {(1, 2): agent.run()}
+
+    check = """grep -qF "{(1, 2): 'passed'}" """
+    found = find_deciding_event(run, None, run_keyed, check=check, yes=True)
+    assert found.event == cuts(run).outcomes[1]
 
 
 def test_a_command_that_is_none_is_an_error(folder: Path) -> None:

@@ -50,6 +50,11 @@ class Agent:
     def run(word):
         return AgentStepper("any").traced_tool(look_up)(word)
 
+    @staticmethod
+    @agentstepper_nb.entry(mode="continue")
+    def run_keyed(word):
+        return {(1, 2): AgentStepper("any").traced_tool(look_up)(word)}
+
 if __name__ == "__main__":
     answer("Which?", "a", "b")
 """
@@ -155,6 +160,7 @@ def test_a_fork_of_a_script_imports_its_function(scene: Scene, project: Path) ->
             "agent.answer('q', 'a')", "answer", '"q A"', marks=pytest.mark.soak, id="answer"
         ),
         ("agent.Agent.run('é')", "Agent.run", '"É"'),
+        ("agent.Agent.run_keyed('é')", "Agent.run_keyed", """"{(1, 2): 'É'}\""""),
     ],
 )
 def test_a_replay_calls_no_tool(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -303,6 +304,33 @@ def test_two_restores_at_once_are_refused(run: RecordedRun, folder: Path, data: 
         pytest.raises(WorkspaceError, match="Another process is restoring files"),
     ):
         restore(run, data, 1)
+
+
+@pytest.mark.parametrize(
+    ("restores", "said"), [(1, "nothing to put back"), (2, "or they were put back in part")]
+)
+def test_what_another_process_puts_back_meanwhile_is_put_back_once(
+    restores: int,
+    said: str,
+    run: RecordedRun,
+    folder: Path,
+    data: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for _ in range(restores):
+        restore(run, data, 1)
+    lock = JournalFolder.lock
+
+    def lock_later(journals: JournalFolder) -> AbstractContextManager[None]:
+        monkeypatch.setattr(JournalFolder, "lock", lock)
+        put_back(folder, data_dir=data)
+        (folder / "main.py").write_text("print('typed since')\n")
+        return lock(journals)
+
+    monkeypatch.setattr(JournalFolder, "lock", lock_later)
+    with pytest.raises(WorkspaceError, match=said):
+        put_back(folder, data_dir=data)
+    assert (folder / "main.py").read_text() == "print('typed since')\n"
 
 
 def test_a_journal_that_cannot_be_read_is_named(run: RecordedRun, folder: Path, data: Path) -> None:

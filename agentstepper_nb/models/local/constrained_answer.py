@@ -26,9 +26,11 @@ _CALLS: Final = re.compile(r'\s*\{\s*"tool"\s*:\s*"([^"\\]+)"\s*,\s*"arguments"\
 #: A text that may still become one of these beginnings, and the most characters of such a text.
 _MAY_BEGIN: Final = re.compile(r'\s*(?:\{[\s\w\-":,.]*)?')
 _MAX_BEGIN_CHARS: Final = 400
-#: The part of a JSON string that can be decoded now, without an incomplete escape at its end.
+#: The part of a JSON string that can be decoded now, without an incomplete escape at its end. The first
+#: half of a surrogate pair waits for the second half, or for what shows that there is none.
 _READABLE: Final = re.compile(
     r'(?:[^"\\]|\\["\\/bfnrt]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}'
+    r"|\\u[dD][89abAB][0-9a-fA-F]{2}(?=[^\\]|\\[^u]|\\u[^dD]|\\u[dD][^c-fC-F])"
     r"|\\u(?![dD][89abAB])[0-9a-fA-F]{4})*"
 )
 

@@ -99,8 +99,23 @@ def test_what_is_no_such_object_is_a_text(text: str, size: int) -> None:
     assert end == ResponseCompleted("stop", USAGE)
 
 
-def test_half_a_pair_is_no_character() -> None:
-    assert text_of(read('{"text": "a\\udc00b\\ud83d\\ude00"}')) == "a\N{REPLACEMENT CHARACTER}b😀"
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 1000])
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (r"a\udc00b\ud83d\ude00", "a\N{REPLACEMENT CHARACTER}b😀"),
+        (r"a\ud83db", "a\N{REPLACEMENT CHARACTER}b"),
+        (r"a\ud83d", "a\N{REPLACEMENT CHARACTER}"),
+        (r"\uD83D\n", "\N{REPLACEMENT CHARACTER}\n"),
+        (r"\ud83d\u00fc", "\N{REPLACEMENT CHARACTER}ü"),
+        (r"\ud83d\ud7ff", "\N{REPLACEMENT CHARACTER}\ud7ff"),
+        (r"\ud83d\ud83d\ude00", "\N{REPLACEMENT CHARACTER}😀"),
+    ],
+)
+def test_half_a_pair_is_no_character(said: str, text: str, size: int) -> None:
+    *events, end = read(*cut(f'{{"text": "{said}"}}', size))
+    assert text_of(events) == text
+    assert end == ResponseCompleted("stop", USAGE)
 
 
 @pytest.mark.parametrize("half", ['{"tool": "f", "arguments": {"a": 1', '{"text": "and then'])
