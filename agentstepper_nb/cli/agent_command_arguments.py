@@ -114,7 +114,8 @@ def add_chat_command(commands: Commands) -> None:
     add("--no-debugger", action="store_true", help="don't look for a debugger")
     add("--list", action="store_true", help="list connectors and conversations, and exit")
     add(
-        "--data-dir",
+        *("--data", "--data-dir"),
+        dest="data_dir",
         metavar="DIR",
         help="folder of the conversations (agentstepper/ in Jupyter's data)",
     )

@@ -192,7 +192,6 @@ def add_serve_command(commands: Commands) -> None:
     )
     add(
         "--until-eof",
-        dest="exits_at_stdin_eof",
         action="store_true",
         help="exit when the standard input ends, for example with the parent process",
     )

@@ -16,7 +16,7 @@ from ..errors import AgentStopped
 from ..instrument.proxy import HeartbeatTimes, ModelProxy
 from ..sdk import AgentStepper
 from . import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK
-from .run import EXIT_COMMAND_NOT_FOUND, EXIT_NOT_STARTED
+from .run import EXIT_CANNOT_EXECUTE, EXIT_COMMAND_NOT_FOUND, EXIT_NOT_STARTED
 
 #: Each service with the variable that sets its address in SDKs, and its default address.
 SERVICES: Final = {
@@ -33,7 +33,8 @@ def run(namespace: Namespace) -> int:
         namespace: The parsed command line; `program` is the command line after `--`, None without one.
 
     Returns:
-        The program's exit code; 125 if there is no debugger, 127 if there is no such program.
+        The program's exit code; 125 if there is no debugger, 126 if the program can't be
+        executed, 127 if there is no such program.
     """
     program: Sequence[str] | None = namespace.program
     name = namespace.name or (Path(program[0]).name if program else "proxy")
@@ -79,7 +80,8 @@ async def _run_program(program: Sequence[str], environment: Mapping[str, str]) -
         process = await asyncio.create_subprocess_exec(*program, env=dict(environment))
     except OSError as error:
         print(f"agentstepper proxy: {program[0]} can't be run: {error.strerror}.", file=sys.stderr)
-        return EXIT_COMMAND_NOT_FOUND
+        is_missing = isinstance(error, FileNotFoundError)
+        return EXIT_COMMAND_NOT_FOUND if is_missing else EXIT_CANNOT_EXECUTE
     try:
         code = await process.wait()
     except BaseException:

@@ -59,7 +59,7 @@ def run(namespace: Namespace) -> int:
     except (ServeOptionError, ValueError) as error:
         return _fail(str(error), EXIT_USAGE_ERROR)
     with _set_on_signal() as stop:
-        if options.exits_at_stdin_eof:
+        if options.until_eof:
             threading.Thread(target=_wait_for_eof, args=(stop,), daemon=True).start()
         return _serve(core, options, stop)
 
@@ -275,7 +275,7 @@ class ServeOptions(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
     metrics: bool = False
     inspect: bool = True
     log_json: bool = False
-    exits_at_stdin_eof: bool = False  # whether the end of standard input ends it
+    until_eof: bool = False  # whether the end of standard input ends it
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
 

@@ -192,7 +192,7 @@ def load_extensions(log: logging.Logger) -> list[Extension]:
 def _check(made: object) -> None:
     if not isinstance(made, Extension):
         raise TypeError(
-            "the entry point names a {type(made).__name__}, not an "
+            f"the entry point names a {type(made).__name__}, not an "
             "agentstepper_nb.extend.Extension."
         )
 

@@ -246,7 +246,7 @@ def test_what_is_pasted_is_one_message(start: Start) -> None:
 
 @pytest.mark.slow
 def test_a_line_is_edited_completed_and_remembered(start: Start, home: Path) -> None:
-    terminal = start("agents_of_tests:echo", "agents_of_tests:asks", "--data-dir", str(home / "d"))
+    terminal = start("agents_of_tests:echo", "agents_of_tests:asks", "--data", str(home / "d"))
     terminal.expect("new >")
     terminal.send("Hi\x1b[D\x08O\r")  # Left, Backspace
     terminal.expect_exact("You said: Oi")

@@ -220,7 +220,7 @@ def test_installed_ones_that_fail_are_left_out(
     assert any("is left out: " in each and "retrieval" in each for each in said)
     assert "The extension cc_broken can't be used and is left out." in said
     assert "The extension dd_other can't be used and is left out." in said
-    assert ", not an agentstepper_nb.extend.Extension" in caplog.text
+    assert "the entry point names a int, not an agentstepper_nb.extend.Extension" in caplog.text
 
 
 # ---- event types -----------------------------------------------------------------------------------

@@ -139,6 +139,15 @@ def test_no_such_program(live: AgentStepperCore, server: ScriptedServer, run: Ru
     assert "no-such-program can't be run" in ended.stderr
 
 
+def test_what_is_no_program(
+    live: AgentStepperCore, server: ScriptedServer, run: Run, tmp_path: Path
+) -> None:
+    announce_core(live)
+    (tmp_path / "notes").write_text("no program")
+    ended = run_through_proxy(run, server, str(tmp_path / "notes")).result(TIMEOUT_S)
+    assert ended.returncode == 126
+
+
 # ---- the proxy itself --------------------------------------------------------------------------------
 
 
