@@ -12,7 +12,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from ..core.breakpoints import check_breakpoint, check_edit_rule
 from ..core.breakpoints import dry_run as core_dry_run
 from ..core.breakpoints import dry_run_edit_rule as core_dry_run_edit_rule
-from ..errors import CommandError, DamagedRunError, ProtocolError
+from ..errors import CommandError, ProtocolError, StoreError
 from ..protocol.breakpoint_rules import (
     BreakpointRule,
     DryRunAnswer,
@@ -100,7 +100,7 @@ async def dry_run(
     Raises:
         ProtocolError: `invalid_stop`; also where the evaluation takes too long.
         CommandError: `unknown_run`; `superseded`: the answer isn't wanted any more.
-        DamagedRunError: The stored run is damaged.
+        StoreError: The stored run is damaged.
     """
     check_breakpoint(breakpoint)
     evaluate = partial(core_dry_run, breakpoint)
@@ -126,7 +126,7 @@ async def _evaluate_runs(
         except CommandError as error:
             if error.code != "unknown_run":  # deleted meanwhile
                 raise
-        except DamagedRunError as error:
+        except StoreError as error:
             hub.log.warning("%s", error)
     return outcomes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..errors import CommandError, DamagedRunError, ProtocolError
+from ..errors import CommandError, DamagedRunError, ProtocolError, StoreError
 
 
 class ErrorReply(NamedTuple):
@@ -32,6 +32,8 @@ def make_error_reply(error: Exception) -> ErrorReply:
             return ErrorReply(error.code, error.message)
         case DamagedRunError():
             return ErrorReply("damaged_run", str(error), error.run)
+        case StoreError():
+            return ErrorReply("store_failed", str(error))
     return ErrorReply(
         "internal",
         "The Core failed at this message. The Core's log has the traceback.",

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from ..core.fork_trees import describe_fork_edit, is_fork_point, select_tree
 from ..core.run_overview import OverviewFold
 from ..core.timeline_rows import name_row
-from ..errors import CommandError, DamagedRunError
+from ..errors import CommandError, StoreError
 from ..protocol.data_model import Event, HaltPoint, Run
 from ..protocol.fork_trees import ForkNode, ForkTree, ListForks
 from ..protocol.header_limits import truncate_header
@@ -95,7 +95,7 @@ async def _read_facts(hub: RunService, run: Run) -> _ForkFacts:
     try:
         overview = await read_overview(hub, GetOverview(run=run.id))
         point = await _find_fork_point(hub, run)
-    except DamagedRunError:  # the others are listed all the same
+    except StoreError:  # the others are listed all the same
         overview, point = OverviewFold().make(run), None
     named = point or await _find_parent_point(hub, run)
     return _ForkFacts(
@@ -133,6 +133,6 @@ async def _find_parent_point(hub: RunService, run: Run) -> HaltPoint | None:
     try:
         reading = hub.store.page(origin.run, origin.row, origin.row)
         page = await pagination.read_run(hub, origin.run, reading)
-    except (CommandError, DamagedRunError):  # it was deleted meanwhile
+    except (CommandError, StoreError):  # it was deleted meanwhile
         return None
     return next((row for row in page.rows if isinstance(row, HaltPoint)), None)

@@ -9,7 +9,7 @@ from typing import Final
 
 from ..core import RecordOutput
 from ..core.summaries import describe_call
-from ..errors import CommandError, DamagedRunError, NeedsApprovalError
+from ..errors import CommandError, NeedsApprovalError, StoreError
 from ..protocol import records
 from ..protocol.data_model import Commit, Event, EventKind, HaltPoint, Run
 from ..protocol.records import Record, RunHistory
@@ -133,7 +133,7 @@ class ViewSessionV1(ViewSession):
             return await self.hub.history(run)
         except CommandError:
             return None
-        except DamagedRunError as error:
+        except StoreError as error:
             self.hub.log.error("%s", error)
             return None
 

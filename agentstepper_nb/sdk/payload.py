@@ -21,7 +21,7 @@ from ..errors import ProtocolError
 from ..protocol.envelope import MAX_MESSAGE_BYTES
 from ..protocol.opaque_values import REPR_KEY
 from .json_text import JsonDumper, dump_json, dump_plain_json, map_strings
-from .value_encoder import EncodedValue, encode_redacted, encode_value
+from .value_encoder import EncodedValue, encode_redacted, encode_value, name_class
 from .value_hooks import NO_HOOKS, ValueHooks
 
 #: Called with what a value is (`RedactKind`) and the value, before it leaves the process.
@@ -129,7 +129,10 @@ class PayloadEncoder:
         # `$` is looked for first: to find one character is fast.
         if text is None or ("$" in text and _HINT_AT_MARK in text):
             return self._encode_by_form(kind, value, _SIZE_FACTORS)
-        packed = _packed(text, EncodedValue(value, value), is_plain=True)
+        try:
+            packed = _packed(text, EncodedValue(value, value), is_plain=True)
+        except RecursionError:  # to mask a value goes as deep as the value, unlike its encoding
+            return self._encode_by_form(kind, value, _SIZE_FACTORS)
         if memoryview(packed.raw).nbytes <= self.max_message_bytes - FRAME_BYTES:
             return packed
         return self._encode_by_form(kind, value, _SIZE_FACTORS[1:])
@@ -251,13 +254,6 @@ def find_foreign_type(packed: Payload) -> str | UnsetType:
     return escape_surrogates(name_class(type(packed.encoded.value)))
 
 
-def name_class(kind: type) -> str:
-    """A class's name, with its module unless that is `builtins` or `__main__`."""
-    if kind.__module__ in ("builtins", "__main__"):
-        return kind.__qualname__
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
 def cut_text(text: str, max_chars: int) -> str:
     """A text of at most so many characters, the last an ellipsis where more stood there."""
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
@@ -272,6 +268,7 @@ class SecretMask:
     def __init__(self) -> None:
         self.originals: dict[str, str] = {}
         self._secrets = _find_environment_secrets()
+        self._json = ""  # the whole text: a mask that stands in it already stands for itself
 
     def text(self, text: str) -> str:
         """Mask a text."""
@@ -286,6 +283,7 @@ class SecretMask:
         """Mask the strings in JSON text. A number is never touched, so that it stays JSON."""
         if not _hints_at_header(text) and not any(each.escaped in text for each in self._secrets):
             return text
+        self._json = text
         return dump_json(self._value(json.loads(text)))
 
     def _value(self, value: Any) -> Any:
@@ -311,7 +309,9 @@ class SecretMask:
         number = 1
         while True:
             mask = f"[masked {name}]" if number == 1 else f"[masked {name} {number}]"
-            if self.originals.setdefault(mask, secret) == secret:
+            if mask not in self.originals:
+                self.originals[mask] = mask if mask in self._json else secret
+            if self.originals[mask] == secret:
                 return mask
             number += 1
 

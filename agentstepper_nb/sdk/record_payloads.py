@@ -18,8 +18,8 @@ from .payload import (
     SecretMask,
     cut_text,
     escape_surrogates,
-    name_class,
 )
+from .value_encoder import name_class
 
 _MAX_ERROR_CHARS: Final = 10_000
 

@@ -293,6 +293,13 @@ def _parts(codec: ValueCodec, value: Any) -> Any:
 # ---- texts of marks ---------------------------------------------------------------------------------
 
 
+def name_class(kind: type) -> str:
+    """A class's name, with its module unless that is `builtins` or `__main__`."""
+    if kind.__module__ in ("builtins", "__main__"):
+        return kind.__qualname__
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
 def _name(kind: type) -> str:
     try:
         return str(kind.__qualname__)

@@ -12,7 +12,7 @@ from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import JupyterHandler
 from tornado.web import HTTPError
 
-from ..errors import CommandError, DamagedRunError, ProtocolError
+from ..errors import CommandError, ProtocolError, StoreError
 from ..hub.error_replies import make_error_reply as refused
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -98,10 +98,10 @@ def make_error(status: int, code: str, message: str, field: str | None = None) -
     return JsonHTTPError(status, code, message, field)
 
 
-def convert_hub_error(error: CommandError | ProtocolError | DamagedRunError) -> JsonHTTPError:
+def convert_hub_error(error: CommandError | ProtocolError | StoreError) -> JsonHTTPError:
     """The HTTP form of an error of the Hub."""
     refusal = refused(error)
-    field = None if isinstance(error, DamagedRunError) else error.field
+    field = None if isinstance(error, StoreError) else error.field
     wait_s = error.retry_after_s if isinstance(error, CommandError) else None
     status = _STATUS.get(refusal.code, 400)
     return JsonHTTPError(status, refusal.code, refusal.message, field, wait_s)

@@ -14,7 +14,7 @@ from jupyter_server.base.handlers import APIHandler
 from tornado.web import authenticated
 
 from .. import typed_json
-from ..errors import CommandError, DamagedRunError, ProtocolError
+from ..errors import CommandError, ProtocolError, StoreError
 from ..hub import Hub, pagination
 from ..hub.view_commands import read_whole_run
 from ..protocol.data_model import Run
@@ -250,7 +250,7 @@ def convert_hub_errors() -> Iterator[None]:
     """Convert the Hub's errors to HTTP errors."""
     try:
         yield
-    except (CommandError, ProtocolError, DamagedRunError) as error:
+    except (CommandError, ProtocolError, StoreError) as error:
         raise convert_hub_error(error) from None
 
 

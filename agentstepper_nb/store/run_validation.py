@@ -39,7 +39,7 @@ from ..protocol.v1.agent import is_strict
 _MAX_ID_CHARS: Final = 200
 _MAX_NAME_CHARS: Final = 1000
 _MAX_TAG_CHARS: Final = 60
-_MAX_TAGS: Final = 20
+MAX_TAGS: Final = 20
 _MAX_NOTE_CHARS: Final = 10_000
 #: The most hits of a breakpoint that a Core stores.
 _MAX_HITS: Final = 1000
@@ -231,7 +231,7 @@ def _check_header(run: Run) -> None:
     _check_times(run)
     _require(0 < len(run.id) <= _MAX_ID_CHARS, "a run without an id, or with too long a one")
     _require(max(len(run.name), len(run.program)) <= _MAX_NAME_CHARS, "too long a name")
-    _require(len(run.tags) <= _MAX_TAGS, "too many tags")
+    _require(len(run.tags) <= MAX_TAGS, "too many tags")
     _require(
         all(0 < len(tag) <= _MAX_TAG_CHARS for tag in run.tags), "an empty tag or too long a one"
     )

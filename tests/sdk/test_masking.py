@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from agentstepper_nb.protocol.data_model import ChangeKind, Commit, FileBody, FileChange
 from agentstepper_nb.sdk.json_text import map_strings
@@ -82,6 +83,28 @@ def test_an_edit_gets_the_secret_back() -> None:
         "cmd": f"curl {SECRET} --fast",
         "authorization": "xyz",
     }
+
+
+def test_a_text_that_looks_like_a_mask_is_not_made_a_secret() -> None:
+    value = {"key": SECRET, "seen": "[masked MY_API_KEY]", "headers": {"authorization": "xyz"}}
+    packed = PayloadEncoder().encode_for_display("prompt", value)
+    shown = json.loads(bytes(packed.raw))
+    assert shown == value | {
+        "key": "[masked MY_API_KEY 2]",
+        "headers": {"authorization": "[masked authorization]"},
+    }
+    edited = Raw(json.dumps(shown | {"more": 1}).encode())
+    assert packed.restore_secrets(edited) == value | {"more": 1}
+    assert masked(shown) == shown  # masked again, it stays
+
+
+def test_a_secret_in_a_deep_value_is_masked_though_not_all_is_shown() -> None:
+    deep: Any = "the end"
+    for _ in range(450):
+        deep = {"in": deep}
+    packed = PayloadEncoder().encode_for_display("prompt", {"key": SECRET, "deep": deep})
+    assert SECRET.encode() not in bytes(packed.raw)
+    assert json.loads(bytes(packed.raw))["key"] == "[masked MY_API_KEY]"
 
 
 def test_the_longest_secret_is_masked_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,8 @@ from ..sqlite.store import SEARCH_FILE
 TOKEN_FILES: Final = ("agent-token", "control-token", "worker-token")
 #: The suffix of a store whose runs were restored from it.
 SALVAGED_SUFFIX: Final = ".salvaged-"
+#: Stands in the names of unfinished files and working copies.
+PART_SUFFIX: Final = ".part"
 
 #: Patterns of a Core's files, if the first file exists; other files in a folder are the person's.
 _CORE_FILE_PATTERNS: Final = (f"{STORE_FILE}*", *(f"{each}*" for each in TOKEN_FILES))
@@ -39,7 +41,11 @@ def list_core_files(folder: Path) -> list[Path]:
 def list_set_aside_stores(path: Path) -> list[Path]:
     """The stores that couldn't be opened, oldest first."""
     found = path.parent.glob(f"{path.name}{DAMAGED_SUFFIX}*")
-    return sorted(each for each in found if not re.search(r"-(wal|journal|shm|marks)$", each.name))
+    return sorted(
+        each
+        for each in found
+        if PART_SUFFIX not in each.name and not re.search(r"-(wal|journal|shm|marks)$", each.name)
+    )
 
 
 def list_store_copies(path: Path) -> list[Path]:
@@ -50,4 +56,4 @@ def list_store_copies(path: Path) -> list[Path]:
 
 def list_leftover_files(folder: Path, *, is_locked: bool) -> list[Path]:
     """List the leftovers of interrupted writes; empty for a locked folder, whose files may be in use."""
-    return [] if is_locked else sorted(folder.glob(f"{STORE_FILE}*.part*"))
+    return [] if is_locked else sorted(folder.glob(f"{STORE_FILE}*{PART_SUFFIX}*"))

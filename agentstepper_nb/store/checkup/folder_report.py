@@ -20,6 +20,7 @@ from ..folder_lock import find_lock_holder
 from ..runtime.sqlite.runtime_file import RUNTIME_FILE
 from ..sqlite import migrations
 from ..sqlite.database import COUNTERS_FILE, STORE_FILE, connect
+from ..sqlite.error_codes import is_no_damage
 from ..sqlite.reader import RUN_FILES_FOLDER, StoreReader
 from ..sqlite.store import SEARCH_FILE
 from ..sqlite.transaction_counters import CountersReport, compare_counters, read_losses
@@ -34,13 +35,6 @@ from .salvage import join_losses, open_damaged_store
 
 _OTHERS_MODE_BITS: Final = 0o077
 _TOKEN: Final = re.compile(rb"[!-~]+\s*")
-#: SQLite's primary codes for a file that can't be read for another reason than damage.
-_NO_DAMAGE_CODES: Final = frozenset(
-    (
-        *(sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM),
-        *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN),
-    )
-)
 #: The most lines of SQLite about a file.
 _MAX_PROBLEM_LINES: Final = 20
 _TABLES_OF_RUNS: Final = ("events", "breakpoints", "commits", "notes", "blobs")
@@ -227,7 +221,7 @@ def _examine_store(report: FolderReport, path: Path) -> FolderReport:
         return replace(report, version=_version(path))
     except (StoreError, sqlite3.Error) as error:
         cause = error.__cause__ if isinstance(error, StoreError) else error
-        if getattr(cause, "sqlite_errorcode", 0) & 0xFF in _NO_DAMAGE_CODES:
+        if is_no_damage(cause):
             return replace(report, unreadable_reason=str(cause))
         older = _version(path)
         if 0 < older < migrations.VERSION:  # the next Core migrates it

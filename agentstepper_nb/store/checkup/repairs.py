@@ -34,6 +34,7 @@ from ..sqlite.database import (
     open_writer,
     set_aside_database,
 )
+from ..sqlite.error_codes import is_transient, make_write_error
 from ..sqlite.record_writer import RecordWriter
 from ..sqlite.row_codec import (
     RunRow,
@@ -46,6 +47,7 @@ from ..sqlite.row_codec import (
 from ..sqlite.store import SEARCH_FILE
 from ..sqlite.transaction_counters import delete_losses
 from .core_files import (
+    PART_SUFFIX,
     SALVAGED_SUFFIX,
     list_core_files,
     list_leftover_files,
@@ -114,7 +116,8 @@ def _repair_counters(folder: Path, report: FolderReport) -> Iterator[str]:
     """Mark the runs whose last transactions the journal lost: these can't be restored."""
     lost = (*report.missing, *report.past_losses)
     if lost:
-        with contextlib.closing(open_writer(folder / STORE_FILE)) as connection:
+        path = folder / STORE_FILE
+        with _explain_write_errors(path), contextlib.closing(open_writer(path)) as connection:
             delete_losses(connection)
             for each in lost:
                 _tag_damaged_run(connection, each.id)
@@ -137,6 +140,17 @@ def _tag_damaged_run(connection: sqlite3.Connection, id: str) -> None:
         tables.finish()
 
 
+@contextlib.contextmanager
+def _explain_write_errors(path: Path) -> Iterator[None]:
+    """Raise an error of the connection that writes a store as a `StoreError`, if it may pass."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if not is_transient(error):
+            raise
+        raise make_write_error(error, path.parent, "and run the repair again") from error
+
+
 # ---- runs -------------------------------------------------------------------------------------------
 
 
@@ -147,9 +161,10 @@ def _restore_runs(path: Path, damaged: Path) -> Iterator[str]:
             open_damaged_store(damaged) as found,
             contextlib.closing(open_writer(path)) as connection,
         ):
-            restorer = _RunRestorer(connection, found)
+            restorer = _RunRestorer(path, connection, found)
             yield from restorer.all()
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            with _explain_write_errors(path):
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     except StoreError:
         raise
     except (sqlite3.Error, OSError) as error:
@@ -168,7 +183,8 @@ def _restore_runs(path: Path, damaged: Path) -> Iterator[str]:
 class _RunRestorer:
     """Restores runs to a store, one transaction each: after an interruption, it can be run again."""
 
-    def __init__(self, connection: sqlite3.Connection, damaged: SalvageReader) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, damaged: SalvageReader) -> None:
+        self._path = path
         self._connection = connection
         self._damaged = damaged
         self._tables = RecordWriter(connection)
@@ -194,11 +210,16 @@ class _RunRestorer:
                 )
             else:
                 self.intact_runs += 1
-        with migrations.transaction(self._connection):
+        with self._transaction():
             for file, id in self._damaged.files():
                 if id in restored_ids:
                     self._tables.note_imported_file(file, id)
         self._restore_rules()
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with _explain_write_errors(self._path), migrations.transaction(self._connection):
+            yield
 
     def _restore_rules(self) -> None:
         """Restore breakpoints, edit rules and prices, unless they were set again since."""
@@ -208,7 +229,7 @@ class _RunRestorer:
         }
         edit_rules = {record.rule.id for record in since if isinstance(record, EditRuleSaved)}
         priced = any(isinstance(record, PricesSet) for record in since)
-        with migrations.transaction(self._connection):
+        with self._transaction():
             for record in self._damaged.rules():
                 match record:
                     case BreakpointSaved(breakpoint=breakpoint) if breakpoint.id not in breakpoints:
@@ -219,7 +240,7 @@ class _RunRestorer:
                         self._tables.write_record(record)
 
     def _restore_run(self, run: SalvagedRun) -> None:
-        with migrations.transaction(self._connection):
+        with self._transaction():
             for record in _records(run):
                 self._tables.write_record(record)
             self._tables.finish()
@@ -253,7 +274,8 @@ def _rename(damaged: Path) -> str:
     """Rename a damaged store, with its other files, after its runs are restored."""
     name = damaged.name.replace(DAMAGED_SUFFIX, SALVAGED_SUFFIX)
     for each in sorted(damaged.parent.glob(f"{damaged.name}*")):
-        each.rename(each.with_name(each.name.replace(damaged.name, name, 1)))
+        if PART_SUFFIX not in each.name:  # the working copy of a doctor
+            each.rename(each.with_name(each.name.replace(damaged.name, name, 1)))
     return name
 
 

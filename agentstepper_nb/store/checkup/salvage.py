@@ -9,6 +9,7 @@ import contextlib
 import os
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ from ...protocol.data_model import (
     RunState,
 )
 from ...protocol.records import AgentCredentials, Record, RunHistory
+from ..run_validation import MAX_TAGS
 from ..sqlite import migrations
 from ..sqlite.contents import ContentReader
 from ..sqlite.database import connect
@@ -42,7 +44,8 @@ from ..sqlite.row_codec import (
     is_intact,
     make_select,
 )
-from ..sqlite.run_rows import RunRowReader
+from ..sqlite.run_rows import ROWS_OF, RunRowReader
+from .core_files import PART_SUFFIX
 
 T = TypeVar("T")
 Row = Sequence[Any]
@@ -54,7 +57,6 @@ LOST_CONTENT: Final = '"(This content was damaged and could not be read.)"'
 #: The placeholder of a lost row.
 LOST_ROW: Final = '"(This row was damaged and could not be read.)"'
 
-_COPY: Final = ".salvage.part"
 #: Tables whose rows are read one by one.
 _TABLES: Final = (*COUNTED_TABLES, "changes", "sentences", "rules")
 #: Row numbers to try after an unreadable row: up to the next readable row or, if there is none, beyond
@@ -105,18 +107,21 @@ def open_damaged_store(path: Path) -> Iterator[SalvageReader]:
 @contextlib.contextmanager
 def _copy_with_journals(path: Path) -> Iterator[Path]:
     """Copy the file and its journals beside it, for SQLite to apply the journals; deleted afterwards."""
-    copy = path.with_name(path.name + _COPY)
-    ends = ("", "-wal", "-journal", "-shm")
+    handle, name = tempfile.mkstemp(
+        prefix=f"{path.name}.", suffix=f".salvage{PART_SUFFIX}", dir=path.parent
+    )
+    os.close(handle)
+    copy = Path(name)
     try:
-        for end in ends[:3]:
+        shutil.copyfile(path, copy)
+        for end in ("-wal", "-journal"):
             source, target = (each.with_name(each.name + end) for each in (path, copy))
-            target.unlink(missing_ok=True)
             if source.exists():
                 os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
                 shutil.copyfile(source, target)
         yield copy
     finally:
-        for end in ends:
+        for end in ("", "-wal", "-journal", "-shm"):
             copy.with_name(copy.name + end).unlink(missing_ok=True)
 
 
@@ -268,7 +273,7 @@ class _DamagedRunReader(RunRowReader):
             present = len(self._salvage.row_numbers(table, self._row.n))
             lost = max(present, getattr(self._row, table)) - len(intact)
             if lost:
-                self._losses.append(_format_count(lost, table[:-1]))
+                self._losses.append(_format_count(lost, ROWS_OF.get(table, table)[:-1]))
         return intact
 
     def _all(self, table: str, read: Callable[[Row], T]) -> list[T]:
@@ -379,8 +384,8 @@ def _make_filler_rows(header: Run, items: Sequence[Event | HaltPoint]) -> list[E
 
 
 def add_damaged_tag(tags: tuple[str, ...]) -> tuple[str, ...]:
-    """Add the tag of damaged runs to a run's tags."""
-    return tags if DAMAGED_TAG in tags else (*tags, DAMAGED_TAG)
+    """Add the tag of damaged runs to a run's tags; it takes the place of the last of too many."""
+    return tags if DAMAGED_TAG in tags else (*tags[: MAX_TAGS - 1], DAMAGED_TAG)
 
 
 def join_losses(losses: tuple[str, ...]) -> str:

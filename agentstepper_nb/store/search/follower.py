@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from ...errors import CommandError, StoreError
+from ...errors import CommandError, DamagedRunError, StoreError
 from ...protocol.records import Record, RunDeleted, RunHistory
 from ...protocol.run_queries import SearchHit
 from ..atomic_files import find_network_file_system
@@ -27,6 +27,9 @@ _PROGRAMMING_ERRORS: Final = (
     sqlite3.NotSupportedError,
     sqlite3.ProgrammingError,
 )
+
+#: Times that a run which can't be read now is tried, before the search leaves it out.
+_MAX_READ_TRIES: Final = 5
 
 _NO_FTS5: Final = (
     "Searching needs SQLite with FTS5, which this Python's sqlite3 lacks. Use a Python that has it, as "
@@ -50,7 +53,9 @@ class IndexFollower:
         self._index: SearchIndex | None = None
         self._read: Callable[[str], RunHistory] | None = None
         self._change_counts: dict[str, int] = {}  # of all runs, as the store last said them
-        self._stale_runs: dict[str, None] = {}  # runs to take in whole, in this order
+        #: Runs to take in whole, in this order, each with the number of failed tries to read it.
+        self._stale_runs: dict[str, int] = {}
+        self._left_out_runs: set[str] = set()  # that couldn't be read: the next start tries again
         self._trouble: str | None = None
         self._failures = 0  # in a row
         #: Whether the file, as it was found, is still to be compared with itself.
@@ -88,28 +93,33 @@ class IndexFollower:
                 self._stale_runs.pop(record.run, None)
         # A run that is to be taken in whole has its number only then.
         numbers = {
-            run: number for run, number in change_counts.items() if run not in self._stale_runs
+            run: number
+            for run, number in change_counts.items()
+            if run not in self._stale_runs and run not in self._left_out_runs
         }
         try:
             self._try(lambda index: index.apply(records, numbers))
         except Exception:
             self._stale_runs.update(
-                dict.fromkeys(change_counts)
+                dict.fromkeys(change_counts, 0)
             )  # so that what is good of it is taken in
             raise
 
     def catch_up(self, change_counts: Mapping[str, int], read: Callable[[str], RunHistory]) -> None:
         """Compare with a store: `Search.mend`."""
         self._change_counts = dict(change_counts)
+        self._left_out_runs.clear()
         self._read = read
         self._try(self._compare)
 
     def reindex_one(self) -> None:
-        """Index one run that is missing, or differs."""
-        run = next(iter(self._stale_runs))
+        """Index one run that is missing, or differs. If it can't be read now, it becomes the last."""
+        run, tries = next(iter(self._stale_runs.items()))
         done = True  # also where it can't be taken in: the others still are
         try:
             done = self._try(lambda index: self._reindex(index, run))
+        except StoreError as error:
+            done = self._postpone_or_leave_out(run, tries + 1, error)
         finally:
             if done:
                 self._stale_runs.pop(run, None)
@@ -155,7 +165,7 @@ class IndexFollower:
                     self._compare(self._index)
             work(self._index)
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
-            if isinstance(error, _PROGRAMMING_ERRORS):
+            if isinstance(error, (*_PROGRAMMING_ERRORS, StoreError)):  # the latter: of the store
                 raise
             self._failures += 1
             self._discard_index(error)
@@ -175,7 +185,7 @@ class IndexFollower:
         if _is_about_the_file(error):
             for suffix in _SUFFIXES:
                 self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
-            self._stale_runs = dict.fromkeys(self._change_counts)
+            self._stale_runs = dict.fromkeys(self._change_counts, 0)
 
     def _set_trouble(self, trouble: str) -> None:
         if trouble != self._trouble:
@@ -185,21 +195,36 @@ class IndexFollower:
     def _compare(self, index: SearchIndex) -> None:
         known = index.read_change_counts()
         self._stale_runs = {
-            run: None for run, number in self._change_counts.items() if known.get(run) != number
+            run: 0 for run, number in self._change_counts.items() if known.get(run) != number
         }
         for run in known.keys() - self._change_counts.keys():
             index.forget(run)
 
     def _reindex(self, index: SearchIndex, run: str) -> None:
+        """Index a run; a damaged one is left out. Raises `StoreError`: the run can't be read now."""
         if self._read is None or run not in self._change_counts:
             return
         try:
             history = self._read(run)
-        except (StoreError, KeyError) as error:
+        except (DamagedRunError, KeyError) as error:
             log.warning("Run %s can't be searched: %s", run, error)
             index.forget(run)
             return
         index.replace(history, self._change_counts[run])
+        self._left_out_runs.discard(run)
+
+    def _postpone_or_leave_out(self, run: str, tries: int, error: StoreError) -> bool:
+        """Try to read a run again after all others, but not for ever. Returns whether that is done."""
+        if tries == _MAX_READ_TRIES:
+            log.warning("Run %s can't be searched: %s", run, error)
+            self._left_out_runs.add(run)
+            return self._try(lambda index: index.forget(run))
+        if tries == 1:
+            log.warning("Run %s can't be searched yet: %s", run, error)
+        self._failures += 1
+        self._stale_runs.pop(run, None)
+        self._stale_runs[run] = tries
+        return False
 
 
 def _journal(path: Path | None) -> str:

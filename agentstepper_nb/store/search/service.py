@@ -79,8 +79,8 @@ class SearchService:
         Args:
             change_counts: Every run of the store, oldest first, with its change count as in `apply`.
                 Runs whose count in the index differs are indexed anew; others are removed.
-            read: Reads a whole run; called on the index's thread. If it raises a `StoreError` or
-                a `KeyError`, the run is left out.
+            read: Reads a whole run; called on the index's thread. If it raises a `DamagedRunError` or
+                a `KeyError`, the run is left out; after another `StoreError` it is read again later.
         """
         self._put(lambda: self._follower.catch_up(change_counts, read))
 

@@ -324,14 +324,8 @@ class TransactionJournal:
             sqlite3.Error: Nothing was written.
         """
         self._set_synchronous(full)
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with migrations.transaction(self._connection):
             yield
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
         self._is_synced = full or not self._is_wal
 
     def sync(self, *, is_forced: bool = False) -> None:

@@ -65,10 +65,11 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # SQLite has rolled back by itself where the disk is full
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
 def read_version(connection: sqlite3.Connection, application: int = APPLICATION_ID) -> int:

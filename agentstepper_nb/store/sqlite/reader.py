@@ -22,6 +22,7 @@ from ...protocol.v1 import runfile
 from ..archive import read_run_file
 from ..base import CommitPage, ContentPredicate, RowConsumer, RowPage
 from .database import open_reader
+from .error_codes import is_no_damage
 from .row_codec import (
     RUN,
     RunRow,
@@ -55,7 +56,7 @@ class StoreReader:
 
     Raises:
         NewerStoreError: A newer program wrote the store.
-        StoreError: The store can't be opened; from all methods: the store can't be read.
+        StoreError: The store can't be opened; from all methods: the store can't be read, now or ever.
     """
 
     def __init__(self, path: Path) -> None:
@@ -176,16 +177,23 @@ class StoreReader:
                 self._connection.execute("BEGIN")
                 yield
             except sqlite3.DatabaseError as error:
-                if run is None:
-                    raise StoreError(
-                        f"The list of runs in {self._path} can't be read: {error}. "
-                        f"`agentstepper doctor --data {self._path.parent} --repair` "
-                        "restores what is readable."
-                    ) from error
-                raise DamagedRunError(run, str(error)) from error
+                raise self._make_error(error, run) from error
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+
+    def _make_error(self, error: sqlite3.DatabaseError, run: str | None) -> StoreError:
+        if is_no_damage(error):
+            return StoreError(
+                f"{self._path} can't be read now: {error}. Try again; if it stays so, check the disk "
+                "and the rights of the folder."
+            )
+        if run is not None:
+            return DamagedRunError(run, str(error))
+        return StoreError(
+            f"The list of runs in {self._path} can't be read: {error}. "
+            f"`agentstepper doctor --data {self._path.parent} --repair` restores what is readable."
+        )
 
 
 #: The bytes of each run's blobs and rows: SQLite knows lengths without reading long values.
@@ -244,6 +252,9 @@ def read_restart_records(reader: StoreReader, listed: Sequence[RunListing]) -> I
     Args:
         reader: The store's reader.
         listed: The store's runs, oldest first.
+
+    Raises:
+        StoreError: The store can't be read now.
     """
     config_rows = reader.read_config_rows()
     if config_rows.damaged:

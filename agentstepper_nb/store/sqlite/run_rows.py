@@ -57,7 +57,7 @@ _OF_EVENTS: Final = "run = ? AND event IN (SELECT value FROM json_each(?))"
 _BEFORE: Final = "run = ? AND n < ? ORDER BY n DESC LIMIT ?"
 _LAST: Final = "SELECT max(seq) FROM {} WHERE run = ? AND seq > 0"
 #: The names of tables' rows in messages for a person.
-_ROWS_OF: Final = {"breakpoints": "halt points"}
+ROWS_OF: Final = {"breakpoints": "halt points"}
 #: Above every number of a row.
 _END: Final = 2**63 - 1
 
@@ -180,7 +180,7 @@ class RunRowReader:
         rows = self._execute(make_select(table, "run = ?"), (self._row.n,)).fetchall()
         if table in COUNTED_TABLES and len(rows) != getattr(self._row, table):
             raise self._make_damage_error(
-                f"{len(rows)} of {getattr(self._row, table)} {_ROWS_OF.get(table, table)} are there"
+                f"{len(rows)} of {getattr(self._row, table)} {ROWS_OF.get(table, table)} are there"
             )
         for row in rows:
             self._check(table, row)
@@ -196,7 +196,7 @@ class RunRowReader:
     def _check(self, table: str, row: Sequence[Any]) -> None:
         if not is_intact(table, self._id, row):
             raise self._make_damage_error(
-                f"row {row[0]} of its {_ROWS_OF.get(table, table)} is damaged"
+                f"row {row[0]} of its {ROWS_OF.get(table, table)} is damaged"
             )
 
     def _changes(self) -> dict[int, list[FileChange]]:

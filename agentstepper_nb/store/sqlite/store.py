@@ -28,6 +28,7 @@ from ..base import CommitPage, ContentPredicate, RowConsumer, RowPage, do_nothin
 from ..folder_lock import FolderLock, lock_folder
 from ..search import SearchService
 from .database import COUNTERS_FILE, STORE_FILE, open_writer
+from .error_codes import make_write_error
 from .migrations import delete_migration_copies
 from .reader import StoreReader, delete_run_file, find_unimported_files, read_restart_records
 from .record_writer import TransactionChanges
@@ -45,6 +46,10 @@ log = logging.getLogger(__name__)
 
 #: The file of the search's index.
 SEARCH_FILE: Final = "search.sqlite"
+#: The files that grow with the runs; copies of earlier states aren't among them.
+_RUN_FILES: Final = tuple(
+    name + end for name in (STORE_FILE, SEARCH_FILE) for end in ("", "-wal", "-journal")
+)
 
 T = TypeVar("T")
 
@@ -113,27 +118,24 @@ class SqliteStore:
             self._readers = [stack.enter_context(_ReaderThread(path)) for _ in range(2)]
             self._row_reader, self._history_reader = self._readers
             listed = self._row_reader.reader.list_runs()
-            if record_missing(connection, folder / COUNTERS_FILE, listed):
-                listed = self._row_reader.reader.list_runs()
-            self._counters = TransactionCounters(folder / COUNTERS_FILE)
-            stack.callback(self._counters.close)
-            self._search = SearchService(folder / SEARCH_FILE)
-            stack.callback(self._search.close)
-            self._index_reader = stack.enter_context(contextlib.closing(StoreReader(path)))
-            callbacks = WriterCallbacks(
-                self._run_callbacks,
-                self._on_transaction,
-                self._counters.clear,
-                self._on_trouble,
-                self._close_readers,
-            )
             try:
+                if record_missing(connection, folder / COUNTERS_FILE, listed):
+                    listed = self._row_reader.reader.list_runs()
+                self._counters = TransactionCounters(folder / COUNTERS_FILE)
+                stack.callback(self._counters.close)
+                self._search = SearchService(folder / SEARCH_FILE)
+                stack.callback(self._search.close)
+                self._index_reader = stack.enter_context(contextlib.closing(StoreReader(path)))
+                callbacks = WriterCallbacks(
+                    self._run_callbacks,
+                    self._on_transaction,
+                    self._counters.clear,
+                    self._on_trouble,
+                    self._close_readers,
+                )
                 self._writer = StoreWriter(connection, path, durability, callbacks, limits)
             except sqlite3.Error as error:
-                raise StoreError(
-                    f"The store can't write to {folder}: {error}. Free disk space there, "
-                    "or choose another folder."
-                ) from error
+                raise make_write_error(error, folder, "or choose another folder") from error
             stack.pop_all()
         changes = {each.run.id: each.change_count for each in listed if not each.damaged}
         self._search.catch_up(changes, self._index_reader.history)
@@ -264,7 +266,7 @@ class SqliteStore:
 
     async def info(self) -> StoreInfo:
         """Report the store's kind, location and size."""
-        size = await asyncio.to_thread(_size, self._folder)
+        size = await asyncio.to_thread(lambda: _size(self._folder.iterdir()))
         return replace(self._info(), size=size)
 
     async def find_expired(self, before: float | None, max_bytes: int | None) -> list[str]:
@@ -272,7 +274,7 @@ class SqliteStore:
 
         Args:
             before: POSIX seconds: runs that ended earlier are deleted. None: no limit of age.
-            max_bytes: Bytes: runs are deleted until the folder is smaller. None: no limit of size.
+            max_bytes: Bytes: runs are deleted until all runs take less. None: no limit of size.
         """
         headers = await self._read(self._history_reader, StoreReader.list_headers)
         shares_bytes, excess_bytes = {}, 0.0
@@ -289,9 +291,9 @@ class SqliteStore:
         return expired_ids
 
     async def _compute_shares_bytes(self) -> dict[str, float]:
-        """Estimate each run's bytes in the folder, with its share of all indexes."""
+        """Estimate each run's bytes in the store, with its share of all indexes."""
         sizes = await self._read(self._history_reader, StoreReader.sizes)
-        total = await asyncio.to_thread(_size, self._folder)
+        total = await asyncio.to_thread(_size, [self._folder / name for name in _RUN_FILES])
         each = total / max(1, sum(sizes.values()))
         return {run: size * each for run, size in sizes.items()}
 
@@ -384,10 +386,10 @@ def _age(run: Run) -> float:
     return run.started_at if run.ended_at is None else run.ended_at
 
 
-def _size(folder: Path) -> int:
-    """The bytes of the store's files; not of other stores below its folder."""
+def _size(paths: Iterable[Path]) -> int:
+    """The bytes of files; folders, such as other stores below a store's, don't count."""
     total = 0
-    for path in folder.iterdir():
+    for path in paths:
         with contextlib.suppress(OSError):  # gone meanwhile
             total += path.stat().st_size if path.is_file() else 0
     return total

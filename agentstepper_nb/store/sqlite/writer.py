@@ -20,26 +20,13 @@ from ...protocol.records import EventSaved, MessagesReceived, Record
 from ...protocol.store_info import Durability
 from ..base import MAX_SYNC_DELAY_S
 from .database import LARGE_JOURNAL_BYTES, TransactionJournal
+from .error_codes import advise_on_failed_write, is_transient
 from .record_writer import RecordWriter, TransactionChanges
 
 log = logging.getLogger(__name__)
 
 #: Records that another record usually follows at once.
 _FOLLOWED_RECORDS: Final = (EventSaved, MessagesReceived)
-
-#: SQLite's codes if a disk is full or fails, or the file is locked at present.
-_TRANSIENT_CODES: Final = frozenset(
-    (
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_PROTOCOL,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_PERM,
-    )
-)
 
 Callback = Callable[[], None]
 
@@ -238,7 +225,7 @@ class StoreWriter:
         try:
             self._transact(waiting)
         except Exception as error:
-            if _is_transient(error):
+            if is_transient(error):
                 self._retry_later(waiting, error)
                 return
             # One of them can't be kept, now or later: the others can, each by itself.
@@ -249,9 +236,10 @@ class StoreWriter:
             try:
                 self._transact([append])
             except Exception as error:
-                if _is_transient(error):
+                if is_transient(error):
                     self._retry_later(waiting[at:], error)
                     return
+                self._retry_at = None  # what could not be written is given up: nothing waits for it
                 log.exception("Some of a run could not be written to %s", self._path)
                 self._callbacks.on_write_trouble(
                     f"Some of a run could not be written to {self._path.parent}: see the "
@@ -361,9 +349,11 @@ class StoreWriter:
         """Schedule another attempt after a failed write, and call back waiting readers."""
         if self._retry_at is None:
             log.error("Nothing can be written to %s: %s", self._path, error)
+        folder = self._path.parent
         self._callbacks.on_write_trouble(
-            f"The store can't write to {self._path.parent} right now: {error}. Free disk "
-            "space there; agents wait meanwhile, and the store tries again each second."
+            f"The store can't write to {folder} right now: {error}. "
+            f"{advise_on_failed_write(error, folder)}; agents wait meanwhile, and the store "
+            "tries again each second."
         )
         self._retry_at = time.monotonic() + self._limits.retry_s
         if self._sync_at is not None:
@@ -372,12 +362,6 @@ class StoreWriter:
         self._waiting = [
             append for append in appends if not append.has_waiting_reader
         ] + self._waiting
-
-
-def _is_transient(error: Exception) -> bool:
-    """Whether an error lies with the disk or another process, and may pass; else with the records."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in _TRANSIENT_CODES
 
 
 def _is_due(at: float | None) -> bool:

@@ -16,13 +16,22 @@ from agentstepper_nb.errors import NewerStoreError, StoreError, StoreLockedError
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
 from agentstepper_nb.protocol.data_model import EventKind, RunState
 from agentstepper_nb.protocol.records import BreakpointSaved, PricesSet, SummarySaved
-from agentstepper_nb.store.checkup import examine_folder, repair_folder
-from agentstepper_nb.store.checkup.salvage import DAMAGED_TAG, LOST_CONTENT, LOST_ROW
+from agentstepper_nb.store.checkup import examine_folder, repair_folder, repairs
+from agentstepper_nb.store.checkup.core_files import list_set_aside_stores
+from agentstepper_nb.store.checkup.salvage import (
+    DAMAGED_TAG,
+    LOST_CONTENT,
+    LOST_ROW,
+    add_damaged_tag,
+    open_damaged_store,
+)
 from agentstepper_nb.store.folder_lock import lock_folder
+from agentstepper_nb.store.run_validation import MAX_TAGS
 from agentstepper_nb.store.sqlite import database, migrations
 from agentstepper_nb.store.sqlite.reader import StoreReader
 from agentstepper_nb.store.sqlite.record_writer import RecordWriter
 from agentstepper_nb.store.sqlite.row_codec import RunRow, make_select
+from agentstepper_nb.store.sqlite.run_rows import RunRowReader
 from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters
 from tests.helpers.damaged_folders import (
     ENDED,
@@ -194,7 +203,9 @@ def test_a_hurt_run_is_named_and_comes_back_without_what_is_lost(
 
 def test_a_lost_row_is_replaced_by_one_that_says_so(built: CoreFolderFiles, folder: Path) -> None:
     harm(folder, "DELETE FROM breakpoints WHERE run = ? AND n % 2 = 0", number(folder, FIRST))
-    read_repair_report(folder)
+    said = read_repair_report(folder)
+    assert " halt points" in said
+    assert "breakpoint" not in said
     back, truth = histories(folder)[FIRST], built.histories[FIRST]
     kept = {point.id for point in back.halt_points}
     lost = {point.seq for point in truth.halt_points if point.id not in kept}
@@ -342,6 +353,59 @@ def test_a_store_that_cannot_be_read_now_is_left_where_it_is(folder: Path) -> No
     assert not about.damaged_store
     repair_folder(folder)
     assert path.is_dir()
+
+
+def test_a_run_that_cannot_be_read_now_is_no_damaged_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: RunRowReader) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
+        raise error
+
+    before = (folder / "store.sqlite").read_bytes()
+    monkeypatch.setattr(RunRowReader, "history", fail)
+    about = examine_folder(folder)
+    assert (about.unreadable_reason, about.damaged) == ("disk I/O error", ())
+    assert not about.damaged_store
+    assert repair_folder(folder) == []
+    assert (folder / "store.sqlite").read_bytes() == before
+
+
+def test_a_full_disk_ends_a_repair_that_can_be_run_again(
+    built: CoreFolderFiles, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_small(path: Path) -> sqlite3.Connection:
+        connection = database.open_writer(path)
+        connection.execute("PRAGMA max_page_count = 1")
+        return connection
+
+    harm(folder, "UPDATE notes SET body = '{}' WHERE run = ?", number(folder, FIRST))
+    with monkeypatch.context() as patched:
+        patched.setattr(repairs, "open_writer", open_small)
+        full = "database or disk is full. Free disk space there, and run the repair again."
+        with pytest.raises(StoreError, match=full):
+            repair_folder(folder)
+    assert len(list_set_aside_stores(folder / "store.sqlite")) == 1
+    assert "4 runs are restored whole" in read_repair_report(folder)
+    assert {*histories(folder)} == {*built.histories}
+
+
+def test_the_copies_of_two_who_look_are_their_own(folder: Path) -> None:
+    path = folder / "store.sqlite"
+    aside = path.rename(folder / "store.sqlite.damaged-20261128-120000")
+    with open_damaged_store(aside) as one, open_damaged_store(aside) as other:
+        assert len(list(folder.glob("*.salvage.part"))) == 2
+        assert list_set_aside_stores(path) == [aside]
+        for reader in (one, other):
+            assert len(list(reader.runs())) == 5
+    assert list(folder.glob("*.part*")) == []
+
+
+def test_a_damaged_run_has_no_more_tags_than_a_run_may() -> None:
+    tags = tuple(f"tag {number}" for number in range(MAX_TAGS))
+    assert add_damaged_tag(tags) == (*tags[:-1], DAMAGED_TAG)
+    assert add_damaged_tag(tags[:2]) == (*tags[:2], DAMAGED_TAG)
 
 
 def test_a_newer_store_is_left_alone(folder: Path) -> None:

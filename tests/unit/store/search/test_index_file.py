@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.errors import CommandError, ProtocolError
+from agentstepper_nb.errors import CommandError, ProtocolError, StoreError
 from agentstepper_nb.protocol.data_model import RowNote
-from agentstepper_nb.protocol.records import (
-    NoteSaved,
-)
+from agentstepper_nb.protocol.records import NoteSaved, RunHistory
 from agentstepper_nb.protocol.run_queries import SearchHitPlace
 from agentstepper_nb.store.search import find_hits_in_file, follower
 from tests.unit.store.search.indexed_runs import Open, RunSource, records, search_ids
@@ -190,6 +188,39 @@ def test_a_disk_that_was_full_for_a_while(
     assert search_ids(index) == ["b", "a"]
     assert run_source.read == ["a", "b"]  # the file was fine
     assert "database or disk is full" in caplog.text
+
+
+@pytest.mark.parametrize("failures", [2, 99])
+def test_a_run_that_can_not_be_read_now_is_taken_in_later_or_left_out(
+    path: Path, caplog: pytest.LogCaptureFixture, failures: int
+) -> None:
+    run_source = RunSource("a", "b")
+    tries: list[str] = []
+
+    def read(run: str) -> RunHistory:
+        tries.append(run)
+        if run == "a" and tries.count("a") <= failures:
+            raise StoreError("it can't be read now")
+        return run_source(run)
+
+    following = follower.IndexFollower(path)
+    following.catch_up({"a": 1, "b": 1}, read)
+    following.reindex_one()
+    assert following.is_behind
+    following.reindex_one()
+    assert tries == ["a", "b"]  # the others don't wait for it
+    for _ in range(tries.count("a"), 9):
+        if following.is_behind:
+            following.reindex_one()
+    assert not following.is_behind
+    found = [hit.run for hit in following.find("needle", None, 9) or ()]
+    assert sorted(found) == (["a", "b"] if failures < 9 else ["b"])
+    assert "Run a can't be searched yet: it can't be read now" in caplog.text
+    assert ("Run a can't be searched: it can't be read now" in caplog.text) is (failures > 9)
+    following.apply(records("a"), {"a": 2})
+    following.catch_up({"a": 2, "b": 1}, run_source)  # the next start
+    assert following.is_behind is (failures > 9)  # it is taken in whole, with what it had before
+    following.close()
 
 
 def test_words_that_can_not_be_found_any_more_are_noticed(open: Open, path: Path) -> None:

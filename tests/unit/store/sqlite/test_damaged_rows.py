@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
-from agentstepper_nb.errors import DamagedRunError
+from agentstepper_nb.errors import DamagedRunError, StoreError
 from agentstepper_nb.protocol.data_model import (
     RunState,
 )
 from agentstepper_nb.store import SqliteStore
 from agentstepper_nb.store.sqlite.database import STORE_FILE
-from agentstepper_nb.store.sqlite.reader import StoreReader
+from agentstepper_nb.store.sqlite.reader import StoreReader, read_restart_records
 from tests.helpers.store_tables import StoreTables, open_store_tables
 from tests.unit.store.sqlite.run_records import make_full_run
 
@@ -103,3 +107,52 @@ def test_reading_needs_no_owner_and_no_journal(two_runs: Path, store: SqliteStor
         reader.list_headers()
         reader.close()
         reader.close()
+
+
+# ---- what isn't damage ------------------------------------------------------------------------------
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Another program has the store for itself."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+@pytest.fixture
+def impatient(two_runs: Path, tmp_path: Path) -> Iterator[StoreReader]:
+    """A reader that waits for no lock, of a store whose readers need one."""
+    path = Path(shutil.copy(two_runs, tmp_path))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+    with closing(StoreReader(path)) as reader:
+        reader._connection.execute("PRAGMA busy_timeout = 0")
+        yield reader
+
+
+def test_a_lock_is_no_damage(impatient: StoreReader, tmp_path: Path) -> None:
+    run, *_ = (each.id for each in impatient.list_headers())
+    reads: tuple[Callable[[], object], ...] = (
+        impatient.list_runs,
+        lambda: impatient.history(run),
+        lambda: impatient.page(run, 1, 9),
+    )
+    with locked(tmp_path / STORE_FILE):
+        for read in reads:
+            with pytest.raises(StoreError, match="can't be read now: database is locked") as error:
+                read()
+            assert type(error.value) is StoreError
+    assert impatient.history(run).run.id == run
+
+
+def test_a_live_run_is_not_given_up_for_a_lock(impatient: StoreReader, tmp_path: Path) -> None:
+    listed = [each._replace(active=1) for each in impatient.list_runs()]
+    records = read_restart_records(impatient, listed)
+    config = impatient.read_config_rows()
+    with (
+        patch.object(impatient, "read_config_rows", lambda: config),
+        locked(tmp_path / STORE_FILE),
+        pytest.raises(StoreError, match="can't be read now"),
+    ):
+        list(records)

@@ -106,7 +106,12 @@ def _bytes(path: Path) -> bytes:
         return b""
 
 
-async def test_what_is_to_go(store: SqliteStore) -> None:
+def size_of_runs_bytes(folder: Path) -> int:
+    files = (folder / f"{name}.sqlite{end}" for name in ("store", "search") for end in ("", "-wal"))
+    return sum(len(_bytes(path)) for path in files)
+
+
+async def test_what_is_to_go(tmp_path: Path, store: SqliteStore) -> None:
     def ended(name: str, at: float, **fields: object) -> Record:
         run = Run(id=name, name=name, program="P", started_at=at, state=RunState.IDLE)
         event = Event(
@@ -121,18 +126,20 @@ async def test_what_is_to_go(store: SqliteStore) -> None:
     assert await store.find_expired(None, None) == []
     assert await store.find_expired(25, None) == ["a", "b"]
     assert await store.find_expired(None, 0) == ["a", "b", "c"]
-    size = (await store.info()).size
-    assert size is not None
+    size = size_of_runs_bytes(tmp_path)
     assert await store.find_expired(None, size + 1_000_000) == []
     assert await store.find_expired(None, size - 50) == ["a"]
+    for name in ("store.sqlite.salvaged-1", "store.sqlite.before-2", "runtime.sqlite", "film.mp4"):
+        (tmp_path / name).write_bytes(bytes(2_000_000))
+    assert await store.find_expired(None, size + 1_000_000) == []  # none of these is a run's
+    assert ((await store.info()).size or 0) > 8_000_000
 
 
-async def test_no_more_goes_than_there_is_too_much_of(store: SqliteStore) -> None:
+async def test_no_more_goes_than_there_is_too_much_of(tmp_path: Path, store: SqliteStore) -> None:
     runs = [Run(id=f"{at:03}", name="N", program="P", started_at=at) for at in range(300)]
     ended = [replace(run, state=RunState.IDLE, ended_at=run.started_at + 1) for run in runs]
     await append_records(store, [ImportedRunSaved(history=RunHistory(run=run)) for run in ended])
-    size = (await store.info()).size
-    assert size is not None
+    size = size_of_runs_bytes(tmp_path)
     gone = await store.find_expired(None, size * 2 // 3)
     assert gone == [run.id for run in runs[: len(gone)]]
     assert 90 <= len(gone) <= 110  # a third of them, though most of it is in indexes and page ends

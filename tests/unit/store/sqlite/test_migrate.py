@@ -165,3 +165,27 @@ def test_every_statement_of_a_migration_is_run() -> None:
         assert len(found) == sum(line.rstrip().endswith(";") for line in text.splitlines())
         with contextlib.closing(sqlite3.connect(":memory:")):
             assert all(map(sqlite3.complete_statement, found))
+
+
+# ---- a transaction that fails -----------------------------------------------------------------------
+
+
+def test_a_full_disk_is_called_one_though_sqlite_has_rolled_back(path: Path) -> None:
+    with closing(database.open_writer(path)) as connection:
+        connection.execute("PRAGMA max_page_count = 1")
+        with (
+            pytest.raises(sqlite3.OperationalError, match="database or disk is full"),
+            migrations.transaction(connection),
+        ):
+            connection.execute("INSERT INTO meta VALUES ('big', zeroblob(100000))")
+        assert not connection.in_transaction
+
+
+def test_a_commit_that_fails_is_rolled_back() -> None:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("CREATE TABLE a (n INTEGER PRIMARY KEY)")
+        connection.execute("CREATE TABLE b (n REFERENCES a DEFERRABLE INITIALLY DEFERRED)")
+        with pytest.raises(sqlite3.IntegrityError), migrations.transaction(connection):
+            connection.execute("INSERT INTO b VALUES (1)")
+        assert not connection.in_transaction

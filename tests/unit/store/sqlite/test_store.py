@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,8 @@ from agentstepper_nb.protocol.records import (
 from agentstepper_nb.protocol.store_info import Durability, StoreInfo
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import SqliteStore, open_store
-from agentstepper_nb.store.sqlite.database import STORE_FILE
+from agentstepper_nb.store.sqlite import store as sqlite_store
+from agentstepper_nb.store.sqlite.database import STORE_FILE, open_writer
 from agentstepper_nb.store.sqlite.transaction_counters import TransactionCounters, read_losses
 from agentstepper_nb.store.sqlite.writer import AppendRequest, WriterLimits
 from tests.helpers.debugger_harness import DebuggerHarness
@@ -88,6 +91,27 @@ def test_what_the_journal_lost_is_told_and_stays_told(
     assert list(read_losses(store._index_reader._connection)) == ["run"]
     assert debugger.run("other").failure is None
     store.close()
+
+
+def test_where_what_the_journal_lost_cannot_be_written_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store_tables(tmp_path) as kept:
+        kept.write(make_full_run().records)
+    with closing(TransactionCounters(tmp_path / "marks")) as marks:
+        marks.set("run", 3)
+
+    def open_protected(path: Path) -> sqlite3.Connection:
+        connection = open_writer(path)
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    monkeypatch.setattr(sqlite_store, "open_writer", open_protected)
+    advice = (
+        r"a readonly database\. Make the folder and its files writable, or choose another folder"
+    )
+    with pytest.raises(StoreError, match=advice):
+        open_store(tmp_path)
 
 
 def test_a_list_of_runs_that_cannot_be_read_is_refused_in_words(tmp_path: Path) -> None:

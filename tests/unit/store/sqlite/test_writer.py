@@ -6,7 +6,7 @@ import random
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -321,11 +321,65 @@ def test_a_full_disk_is_told_and_nothing_is_lost(open_harness: OpenWriter) -> No
     manual_writer.write("big", [event("big", data=f'"{random.Random(1).randbytes(50_000).hex()}"')])
     manual_writer.settle()
     assert manual_writer.troubles[0] is not None
-    assert "database or disk is full" in manual_writer.troubles[0]
+    assert (
+        "database or disk is full. Free disk space there; agents wait" in manual_writer.troubles[0]
+    )
     assert manual_writer.troubles[-1] is None
     assert told == []  # nobody was released before
     assert manual_writer.events.index("big") < manual_writer.events.index("small")
     assert manual_writer.history("run") == ["big", "small"]
+
+
+@pytest.mark.parametrize(
+    ("hinder", "release", "advice"),
+    [
+        ("BEGIN IMMEDIATE", "ROLLBACK", "is locked. End the other program that uses store.sqlite"),
+        ("PRAGMA query_only = ON", "PRAGMA query_only = OFF", "Make the folder and its files writ"),
+    ],
+)
+def test_what_to_do_depends_on_what_hinders(
+    open_harness: OpenWriter, hinder: str, release: str, advice: str
+) -> None:
+    manual_writer = open_harness(retry_s=0.001)
+    manual_writer.connection.execute("PRAGMA busy_timeout = 0")
+    with closing(sqlite3.connect(manual_writer.path, isolation_level=None)) as other:
+        hindered = other if hinder.startswith("BEGIN") else manual_writer.connection
+        hindered.execute(hinder)
+        blocked = threading.Event()
+        manual_writer.in_trouble = lambda trouble: blocked.set()
+        manual_writer.write("run", [run("run")])
+        assert blocked.wait(60)
+        hindered.execute(release)
+        manual_writer.settle()
+    assert advice in (manual_writer.troubles[0] or "")
+    assert "Free disk space" not in (manual_writer.troubles[0] or "")
+    assert manual_writer.troubles[-1] is None
+
+
+def test_what_cannot_be_kept_after_a_full_disk_blocks_nothing(
+    open_harness: OpenWriter, caplog: pytest.LogCaptureFixture
+) -> None:
+    manual_writer = open_harness(retry_s=0.001)
+    manual_writer.write("run", [run("run")])
+    manual_writer.settle()
+    fill(manual_writer)
+
+    def trouble(why: str | None) -> None:
+        manual_writer.connection.execute("PRAGMA max_page_count = 1000000")
+
+    manual_writer.in_trouble = trouble
+    big = event("big", data=f'"{random.Random(1).randbytes(50_000).hex()}"')
+    nothing = HaltPointAnswered(run="run", halt_point="none", answer=AnswerKind.RESUME, at=0)
+    given_up = threading.Event()
+    manual_writer.writer.put(AppendRequest([big, nothing], given_up.set))
+    assert given_up.wait(60)
+    first, last = (manual_writer.troubles[at] or "" for at in (0, -1))
+    assert "disk is full" in first
+    assert "Some of a run could not be written" in last
+    assert (
+        not manual_writer.writer.is_write_blocked
+    )  # nor does its thread spin until something comes
+    assert manual_writer.history("run") == []
 
 
 def test_what_cannot_be_kept_does_not_stop_the_others(
