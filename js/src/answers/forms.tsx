@@ -132,12 +132,20 @@ function FormFoot({ send, hint, disabledReason, note, onSend, onClose }: FootPro
 type As = "text" | "json";
 
 function SkipForm({ model, row, onClose }: FormProps) {
-  const { text, onText, isKept, forget } = useKept(row, "skip");
-  const [as, setAs] = useState<As>(row.kind === "llm_query" ? "json" : "text");
+  const { text, isKept, ...result } = useKept(row, "skip");
+  const notation = useKept(row, "skip as", row.kind === "llm_query" ? "json" : "text");
+  const as = notation.text as As;
+  const write = (next: string, nextAs = as) => {
+    result.onText(next);
+    notation.onText(nextAs);
+  };
+  const forget = () => {
+    result.forget();
+    notation.forget();
+  };
   const like = useTemplate(model, row, (found, foundAs) => {
     if (isKept()) return;
-    setAs(foundAs);
-    onText(found);
+    write(found, foundAs);
     forget(); // it is nobody's writing yet
   });
   const problem = as === "json" ? jsonProblem(text) : null;
@@ -157,10 +165,7 @@ function SkipForm({ model, row, onClose }: FormProps) {
             { key: "json", label: "JSON" },
           ]}
           selected={as}
-          onSelect={(next: As) => {
-            onText(converted(text, next));
-            setAs(next);
-          }}
+          onSelect={(next: As) => write(converted(text, next), next)}
         />
       </div>
       <TextArea
@@ -170,7 +175,7 @@ function SkipForm({ model, row, onClose }: FormProps) {
         value={text}
         code={as === "json"}
         invalid={problem}
-        onText={onText}
+        onText={write}
         onSend={() => void send()}
       />
       <FormFoot

@@ -207,9 +207,13 @@ function TakeButton({
   answer,
 }: Omit<GroupsProps, "answers"> & { answer: SampledAnswer }) {
   const begins = row.side === "begin";
+  const draft = model.draft(row.id);
+  // A draft that is one of the answers isn't lost: it can be taken again.
+  const isAnswer = samplesOf(row.id).answers.value.some(({ data }) => data === draft.value?.text);
+  const overwrites = !begins && draft.value !== null && !isAnswer;
   const take = () => {
     if (begins) void model.skip(row, answer.data);
-    else model.draft(row.id).value = { text: answer.data, revision: row.revision };
+    else draft.value = { text: answer.data, revision: row.revision };
   };
   return (
     <Button
@@ -220,7 +224,10 @@ function TakeButton({
           : "Edit the answer to be this one; Step sends it"
       }
       disabledReason={
-        answer.failure ? "This query failed: it has no answer" : readOnlyReason(model)
+        answer.failure
+          ? "This query failed: it has no answer"
+          : (readOnlyReason(model) ??
+            (overwrites ? "Step or discard your edit first: it would be overwritten" : null))
       }
       onClick={take}
     >

@@ -68,9 +68,10 @@ export function Bar({ model, onLeave }: BarProps) {
     breakpoints.draft.value = { ...draft, ...fields };
   };
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing) return;
     const inField = event.target instanceof HTMLInputElement;
     if (event.key === "Escape") edits ? leave() : focusList(form.current);
-    else if (event.key === "Enter" && inField && !event.isComposing) void set();
+    else if (event.key === "Enter" && inField) void set();
     else return;
     event.preventDefault();
     event.stopPropagation();

@@ -13,6 +13,7 @@ import { Button } from "../view/button";
 import { Select } from "../view/fields";
 import { formatCount } from "../view/format";
 import { cx } from "../view/hooks";
+import { dryRunInputs } from "./preview";
 import { Problem, RuleEdits } from "./rule_edits";
 
 interface FormProps {
@@ -47,6 +48,7 @@ export function RuleForm({ model, draft, onClose }: FormProps) {
     if (!found) onClose();
   };
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing) return;
     if (event.key === "Escape") onClose();
     else if (event.key === "Enter" && event.target instanceof HTMLInputElement) void set();
     else return;
@@ -191,6 +193,7 @@ const TYPING_PAUSE_MS = 300;
 function Preview(props: { model: Debugger; rule: EditRule | null; reason: string | null }) {
   const { model, rule, reason } = props;
   const run = model.run.value;
+  const { isVisible, rows } = dryRunInputs(model);
   const key = rule && run ? JSON.stringify([run.id, { ...rule, enabled: true }]) : "";
   const [found, setFound] = useState<{
     key: string;
@@ -198,7 +201,7 @@ function Preview(props: { model: Debugger; rule: EditRule | null; reason: string
     problem: Refusal | null;
   } | null>(null);
   useEffect(() => {
-    if (!rule || !run) return;
+    if (!rule || !run || !isVisible) return;
     let isCurrent = true;
     const timer = setTimeout(() => {
       model.breakpoints.editRules.dryRun(rule, run.id).then(
@@ -211,7 +214,7 @@ function Preview(props: { model: Debugger; rule: EditRule | null; reason: string
       isCurrent = false;
       clearTimeout(timer);
     };
-  }, [key]);
+  }, [key, rows, isVisible]);
   if (reason !== null) return <p class="as-Muted as-Small">{reason}</p>;
   if (!run) return <p class="as-Muted as-Small">Open a run for a dry run of the rule.</p>;
   if (found?.key !== key) return <p class="as-Muted as-Small">Dry run in progress…</p>;

@@ -8,6 +8,7 @@ import { draftFromEditRule, newEditRule } from "../model/edit_rule_draft";
 import { type EditRule, editRuleChange, editRulePlace, editRuleText } from "../model/edit_rules";
 import type { Problem as Refusal } from "../model/model";
 import { Button, CopyButton } from "../view/button";
+import { consumeKey } from "../view/focus";
 import { escapeInvisible, formatCount } from "../view/format";
 import { cx } from "../view/hooks";
 import { RuleForm } from "./edit_rule_form";
@@ -23,9 +24,10 @@ export function EditRulesSection({ model, onProblem }: SectionProps) {
   const { editRules } = model.breakpoints;
   const rules = editRules.all.value;
   const draft = editRules.draft.value;
+  const focusAdd = () => section.current?.querySelector<HTMLElement>(".as-EditRules-add")?.focus();
   const close = () => {
     editRules.draft.value = null;
-    section.current?.querySelector<HTMLElement>(".as-EditRules-add")?.focus();
+    focusAdd();
   };
   return (
     <section ref={section} class="as-EditRules" aria-label="Edit rules">
@@ -50,7 +52,13 @@ export function EditRulesSection({ model, onProblem }: SectionProps) {
       {rules.length > 0 && (
         <ul class="as-EditRules-list" aria-label="All edit rules">
           {rules.map((rule) => (
-            <RuleRow key={rule.id} model={model} rule={rule} onProblem={onProblem} />
+            <RuleRow
+              key={rule.id}
+              model={model}
+              rule={rule}
+              onProblem={onProblem}
+              onDeleted={focusAdd}
+            />
           ))}
         </ul>
       )}
@@ -63,17 +71,30 @@ export function EditRulesSection({ model, onProblem }: SectionProps) {
 
 interface RowProps extends SectionProps {
   rule: EditRule;
+  onDeleted(): void;
 }
 
 type Panel = "code" | "past" | "delete";
 
-function RuleRow({ model, rule, onProblem }: RowProps) {
+function RuleRow({ model, rule, onProblem, onDeleted }: RowProps) {
+  const acts = useRef<HTMLSpanElement>(null);
   const [panel, setPanel] = useState<Panel | null>(null);
   const { editRules } = model.breakpoints;
   const disabledReason = readOnlyReason(model);
   const words = editRuleText(rule);
   const toggle = (next: Panel) => setPanel(panel === next ? null : next);
   const set = async (changed: EditRule) => onProblem(await editRules.set(changed));
+  const keep = () => {
+    setPanel(null);
+    acts.current?.querySelector<HTMLElement>("button:last-child")?.focus();
+  };
+  const remove = async () => {
+    const problem = await editRules.delete(rule.id);
+    onProblem(problem);
+    if (problem) return keep();
+    if (editRules.draft.peek()?.id === rule.id) editRules.draft.value = null;
+    onDeleted();
+  };
   const isOn = rule.enabled && model.breakpoints.appliesToRun(rule);
   return (
     <li class={cx("as-EditRule", !isOn && "as-mod-off")} data-rule={rule.id}>
@@ -92,7 +113,7 @@ function RuleRow({ model, rule, onProblem }: RowProps) {
           <span class="as-Ellipsis">{editRulePlace(rule)}</span>
           <code class="as-Code as-Ellipsis">{editRuleChange(rule)}</code>
         </span>
-        <span class="as-EditRule-acts">
+        <span ref={acts} class="as-EditRule-acts">
           <Button
             hint="What the rule would have edited in past runs"
             pressed={panel === "past"}
@@ -125,28 +146,39 @@ function RuleRow({ model, rule, onProblem }: RowProps) {
       </div>
       {panel === "code" && <Code model={model} rule={rule} />}
       {panel === "past" && <PastRuns model={model} rule={rule} />}
-      {panel === "delete" && (
-        <Deletion
-          onDelete={async () => onProblem(await editRules.delete(rule.id))}
-          onKeep={() => setPanel(null)}
-        />
-      )}
+      {panel === "delete" && <Deletion onDelete={remove} onKeep={keep} />}
     </li>
   );
 }
 
 function Deletion({ onDelete, onKeep }: { onDelete(): Promise<void>; onKeep(): void }) {
   const keep = useRef<HTMLSpanElement>(null);
+  const [sent, setSent] = useState(false);
   useLayoutEffect(() => keep.current?.querySelector("button")?.focus(), []);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Escape") return;
+    onKeep();
+    consumeKey(event);
+  };
   return (
-    <div class="as-EditRule-panel as-EditRule-line">
+    // biome-ignore lint/a11y/noStaticElementInteractions: keys bubble up to here from what has the focus
+    <div class="as-EditRule-panel as-EditRule-line" onKeyDown={onKeyDown}>
       <span class="as-Small">Delete the rule? This can’t be undone.</span>
       <span class="as-Spring" />
-      <Button outline class="as-mod-danger" hint="Delete the rule" onClick={() => void onDelete()}>
+      <Button
+        outline
+        class="as-mod-danger"
+        hint="Delete the rule"
+        disabledReason={sent ? "The rule is being deleted" : null}
+        onClick={() => {
+          setSent(true);
+          void onDelete();
+        }}
+      >
         Delete
       </Button>
       <span ref={keep}>
-        <Button outline hint="Keep the rule" onClick={onKeep}>
+        <Button outline hint="Keep the rule (Esc)" onClick={onKeep}>
           Keep
         </Button>
       </span>

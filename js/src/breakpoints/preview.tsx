@@ -194,14 +194,21 @@ export const withEnabled = (breakpoint: BreakpointRule): BreakpointRule => ({
   enabled: true,
 });
 
+/** Beside what is tried, what a dry run of the shown run depends on. */
+export function dryRunInputs({ run: { value: run }, tab, connection }: Debugger) {
+  return {
+    isVisible: tab.value === "breakpoints" && connection.value.kind === "open",
+    // Not after each event of a run that goes on by itself: the Core reads all of it each time.
+    rows: run?.state === "continue" ? null : run?.rows,
+  };
+}
+
 /** @param breakpoint What the bar says; null where it can't be a breakpoint yet. */
 export function useDryRun(model: Debugger, breakpoint: BreakpointRule | null): DryRunState {
   const [answer, setAnswer] = useState(NOTHING);
   const run = model.run.value;
-  const isVisible = model.tab.value === "breakpoints" && model.connection.value.kind === "open";
+  const { isVisible, rows } = dryRunInputs(model);
   const requestKey = breakpoint && run ? JSON.stringify([run.id, withEnabled(breakpoint)]) : "";
-  // Not after each event of a run that goes on by itself: the Core reads all of it each time.
-  const rows = run?.state === "continue" ? null : run?.rows;
   useEffect(() => {
     if (!breakpoint || !run || !isVisible) return;
     let isCurrent = true;

@@ -12,7 +12,7 @@ import type { Comparison, MessageBody, Model, RunOpened, TimelineRow } from "../
 import { formatDuration, formatSize } from "../view/format";
 import { type LoadState, useLoaded } from "../view/lazy";
 import { NotFetched } from "../view/notices";
-import { compare, idOf, idOf as idOfPair, type Pair, textOf } from "./align";
+import { compare, idOf, type Pair, textOf } from "./align";
 
 interface PairPaneProps {
   model: Model;
@@ -58,7 +58,8 @@ export function PairPane({ model, ids, pair, onDifference }: PairPaneProps) {
 function Places({ model, ids, pair }: Pick<PairPaneProps, "model" | "ids" | "pair">) {
   const go = async (run: string, row: TimelineRow) => {
     await model.openRun(run);
-    model.reveal(row.id);
+    // The strip says why the run isn't shown: it was deleted, or the link is away.
+    if (model.run.peek()?.id === run) model.reveal(row.id);
   };
   const place = (run: string, row: TimelineRow, side: string) => (
     <button
@@ -244,7 +245,7 @@ export function useBodies(model: Model, runs: Comparison, pair: Pair): LoadState
   const revisions = `${pair.left?.revision} ${pair.right?.revision}`;
   return useLoaded(
     model,
-    `${idOfPair(pair)} ${revisions}`,
+    `${idOf(pair)} ${revisions}`,
     async () => {
       const [left, right] = await Promise.all([
         pair.left && model.body(pair.left, runs.left),

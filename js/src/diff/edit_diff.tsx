@@ -15,23 +15,34 @@ export interface EditDiffProps {
   originalNote: string;
   editedTitle: string;
   editedNote: string;
+  /** Whether it is the person's own draft: an edit may be another person's, or an edit rule's. */
+  isDraft?: boolean;
 }
 
 const WORDS: DiffLabels = {
   label: "Original and edit",
-  added: " added by you",
-  removed: " removed by you",
+  added: " added",
+  removed: " removed",
   same: "The edit says the same as the original; only its spelling differs.",
 };
 
+const DRAFT_WORDS: DiffLabels = { ...WORDS, added: " added by you", removed: " removed by you" };
+
 export function EditDiff(props: EditDiffProps) {
-  const { shape, original, edited } = props;
+  const { shape, original, edited, isDraft } = props;
   const pane = useRef<HTMLDivElement>(null);
   const sides = useSides(pane);
   return (
     <div ref={pane}>
       <SideHeadings {...props} sides={sides} />
-      <TextsDiff shape={shape} before={original} after={edited} words={WORDS} sides={sides} />
+      <TextsDiff
+        key={isDraft} // its blocks keep the words
+        shape={shape}
+        before={original}
+        after={edited}
+        words={isDraft ? DRAFT_WORDS : WORDS}
+        sides={sides}
+      />
     </div>
   );
 }

@@ -347,8 +347,34 @@ export function roleAt(messages: Messages, at: number): string | undefined {
 
 // ---- The arguments of a call: one is put in.
 
+/** The arguments of a call by name. */
+export interface CallArguments {
+  readonly object: Value;
+  /** The string that holds the JSON text that `object` is. */
+  readonly outerString: Value | undefined;
+}
+
+/** A call's arguments; null where they aren't an object, nor the JSON text of one. */
+export function callArguments(root: Value): CallArguments | null {
+  const outer = root.get("Argument");
+  const text = outer?.string;
+  const object = text === undefined ? outer : documentOf(text);
+  if (!object?.members || opaqueValueOf(object)) return null;
+  return { object, outerString: text === undefined ? undefined : outer };
+}
+
+/** The text of a call with an argument more. */
+export function addArgument(
+  { object, outerString }: CallArguments,
+  key: string,
+  literal: string,
+): string {
+  const text = addMember(object, key, literal);
+  return outerString ? splice(outerString.text, outerString.node, encode(text)) : text;
+}
+
 /** The text of a document with a member more in one of its objects, laid out as the last one is. */
-export function addMember(value: Value, key: string, literal: string): string {
+function addMember(value: Value, key: string, literal: string): string {
   const { text, node } = value;
   const last = value.members?.at(-1)?.[1].node;
   const member = `${encode(key)}: ${literal}`;

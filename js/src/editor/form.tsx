@@ -207,6 +207,10 @@ export function FieldInput(props: FieldInputProps) {
   const value = useTyped(own?.input ?? inputText(field), field);
   const readOnly = !session.canEdit(field);
   const opaque = opaqueValueOf(field.value);
+  const choices = choiceTexts(schemaOfField(session.schema.value, field), field);
+  const short = field.kind === "json" && !value.text.includes("\n") && value.text.length < 24;
+  const fitting = choices.length > 0 && own === null ? "select" : short ? "input" : "textarea";
+  const { element, hold, place } = useHeldElement(fitting, value);
 
   if (value.text.length > LONGEST) {
     return (
@@ -226,14 +230,18 @@ export function FieldInput(props: FieldInputProps) {
       value.onType(typed);
       session.setField(field, typed);
     },
-    onBlur: value.onLeave,
+    ...hold,
+    ref: (placed: HTMLTextAreaElement | HTMLInputElement | null) => {
+      place.current = placed;
+      props.onInputRef?.(placed);
+    },
   };
-  const choices = choiceTexts(schemaOfField(session.schema.value, field), field);
-  const short = field.kind === "json" && !value.text.includes("\n") && value.text.length < 24;
+  const narrow = short && element !== "textarea";
   return (
-    <div class={cx("as-Field", changed && "as-mod-changed", short && "as-mod-short")}>
-      {choices.length > 0 && own === null ? (
+    <div class={cx("as-Field", changed && "as-mod-changed", narrow && "as-mod-short")}>
+      {element === "select" ? (
         <select
+          {...hold}
           class="as-Input as-Select as-mod-code"
           aria-label={name}
           aria-describedby={errorId}
@@ -247,14 +255,10 @@ export function FieldInput(props: FieldInputProps) {
             </option>
           ))}
         </select>
-      ) : short ? (
-        <input
-          {...common}
-          ref={props.onInputRef}
-          inputMode={field.value.node.kind === "number" ? "decimal" : "text"}
-        />
+      ) : element === "input" ? (
+        <input {...common} inputMode={field.value.node.kind === "number" ? "decimal" : "text"} />
       ) : (
-        <textarea {...common} ref={props.onInputRef} rows={rowsOf(value.text)} />
+        <textarea {...common} rows={rowsOf(value.text)} />
       )}
       {changed && <OriginalValue session={session} field={field} whole={props.showOriginal} />}
       <FieldHint schema={session.schema.value} field={field} />
@@ -290,6 +294,39 @@ function useTyped(text: string, field: Field) {
     onType: (next: string) => setTyped({ typed: next, current: next.trim() }),
     onLeave: () => setTyped(null),
   };
+}
+
+type FieldElement = "select" | "input" | "textarea";
+
+/**
+ * The element that a field is edited in: the fitting one, but the same one while it has the focus. The focus
+ * would be lost with it, and what is typed next would be commands.
+ */
+function useHeldElement(
+  fitting: FieldElement,
+  { text, onLeave }: { text: string; onLeave(): void },
+) {
+  const [held, setHeld] = useState<FieldElement | null>(null);
+  // An input would drop line breaks, which may come from another view.
+  const element = held === "input" && text.includes("\n") ? "textarea" : (held ?? fitting);
+  const place = useRef<HTMLTextAreaElement | HTMLInputElement | null>(null);
+  useLayoutEffect(() => {
+    if (held === null || held === element) return;
+    place.current?.focus();
+    place.current?.setSelectionRange(text.length, text.length);
+  }, [element]);
+  const hold = {
+    onFocus: () => setHeld(element),
+    onBlur: ({ currentTarget }: FocusEvent) => {
+      const field = currentTarget as HTMLElement;
+      const root = field.getRootNode() as Document | ShadowRoot;
+      // Where only the window lost it, the field has it again when the person is back.
+      if (root.activeElement === field) return;
+      setHeld(null);
+      onLeave();
+    },
+  };
+  return { element, hold, place };
 }
 
 /** How high a text area is where the browser can't fit it to its text. */

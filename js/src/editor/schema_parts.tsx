@@ -64,9 +64,9 @@ export function FieldHint({ schema, field }: { schema: Schema | null; field: Fie
 /** Buttons for the arguments that the tool takes and the call doesn't give. */
 export function AbsentArguments({ session }: { session: EditSession }) {
   const schema = session.schema.value;
-  const given = session.fields.value.map(({ id }) => id.slice(ARGUMENT.length));
-  const absent = absentProperties(schema, given);
-  if (absent.length === 0 || session.shape !== "call") return null;
+  const given = session.args.value?.object.members?.map(([key]) => key);
+  const absent = given ? absentProperties(schema, given) : [];
+  if (absent.length === 0) return null;
   return (
     <div class="as-AbsentArguments" role="group" aria-label="Arguments that aren’t given">
       <span class="as-Muted as-Small">Not given:</span>

@@ -7,8 +7,10 @@ import { documentOf } from "../inspector/parsed/content";
 import type { ContentShape } from "../inspector/title";
 import { SCHEMA_MISFIT } from "../model/controls";
 import {
-  addMember,
+  addArgument,
   addMessage,
+  type CallArguments,
+  callArguments,
   type Field,
   fieldsOf,
   literalOf,
@@ -72,16 +74,23 @@ export class EditSession {
     return this.#text.value;
   }
 
+  /** The arguments of the last valid call; null where there are none by name. */
+  readonly args = computed<CallArguments | null>(() => {
+    const valid = this.#valid.value;
+    return valid && this.shape === "call" ? callArguments(valid) : null;
+  });
   /** The schema of the call's arguments, once it is here. */
   readonly schema = signal<Schema | null>(null);
   /** Whether the person sends a call that doesn't fit it. */
   readonly allowsMisfits = signal(false);
   /** Where the last valid call doesn't fit. */
   readonly misfits = computed<readonly Misfit[]>(() => {
-    const [schema, args] = [this.schema.value, this.#valid.value?.get("Argument")];
-    return schema && args && this.shape === "call"
-      ? misfitsOf(schema, JSON.parse(args.literal))
-      : [];
+    const schema = this.schema.value;
+    const outer = this.shape === "call" ? this.#valid.value?.get("Argument") : undefined;
+    // A list or null doesn't fit; a text that isn't JSON is a call of another kind.
+    const isOther = outer?.string === undefined && !outer?.members;
+    const args = this.args.value?.object ?? (isOther ? outer : undefined);
+    return schema && args ? misfitsOf(schema, JSON.parse(args.literal)) : [];
   });
   /** Why the edit isn't to be sent now; null where it may be. */
   readonly hold = computed(() => {
@@ -180,9 +189,9 @@ export class EditSession {
 
   /** Put an argument into the call. */
   addArgument(key: string, literal: string): void {
-    const args = this.#valid.peek()?.get("Argument");
+    const args = this.args.peek();
     if (!args || this.messagesDisabledReason.peek() !== null) return;
-    this.setText(addMember(args, key, literal), "argument");
+    this.setText(addArgument(args, key, literal), "argument");
   }
 
   /** Go back to the text before the last change; what was typed in one field is one change. */

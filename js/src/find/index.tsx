@@ -12,20 +12,21 @@ export { default as styles } from "../styles/find.css";
 
 export function Find({ model }: { model: Debugger }) {
   const bar = useRef<HTMLDivElement>(null);
-  const { text, write, finding: runSearch, at, step, go } = useRunSearch(model);
-  const lastQuery = model.searchRequest.value;
+  const { text, write, runSearch, at, step, go } = useRunSearch(model);
+  const request = model.searchRequest.value;
   // Asked for again, the words are there to be written over.
   useLayoutEffect(() => {
     const input = bar.current?.querySelector("input");
     input?.focus();
     input?.select();
-  }, [lastQuery]);
+  }, [request]);
   const close = () => {
     const pane = bar.current?.closest(".as-Pane");
     model.searchRequest.value = null;
     pane?.querySelector<HTMLElement>('.as-Row[tabindex="0"]')?.focus({ preventScroll: true });
   };
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing) return;
     if (event.key === "Escape") close();
     else if (event.key === "Enter" && event.target instanceof HTMLInputElement)
       void step(event.shiftKey ? -1 : 1);
@@ -185,7 +186,7 @@ export function nextMatch(at: number, by: number, count: number): number {
 /** A search by its words, and the place that was gone to last; -1 is none. */
 export function useRunSearch(model: Debugger) {
   const [text, setText] = useState("");
-  const [runSearch, setFinding] = useState<RunSearch | null>(null);
+  const [runSearch, setRunSearch] = useState<RunSearch | null>(null);
   const [at, setAt] = useState(-1);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const lastQuery = useRef("");
@@ -196,7 +197,7 @@ export function useRunSearch(model: Debugger) {
     lastQuery.current = query;
     const found = query === "" ? null : await search(model, query);
     if (lastQuery.current !== query) return null; // other words are looked for by now
-    setFinding(found);
+    setRunSearch(found);
     setAt(-1);
     return found;
   };
@@ -217,7 +218,7 @@ export function useRunSearch(model: Debugger) {
     const places = (known ?? (await runQuery(query)))?.places ?? [];
     go(places, nextMatch(known ? at : -1, by, places.length));
   };
-  return { text, write, finding: runSearch, at, step, go };
+  return { text, write, runSearch, at, step, go };
 }
 
 async function search(model: Debugger, query: string): Promise<RunSearch> {

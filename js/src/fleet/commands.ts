@@ -70,7 +70,7 @@ export class FleetCommands {
         more = report.sessions.length;
       }
       const retry = (session_id: string) => this.#client.request("retry", { session_id });
-      return `${await this.#each("Retrying", ids, "session", retry)} retried.`;
+      return summaryOf(await this.#each("Retrying", ids, "session", retry), "session", "retried");
     });
   }
 
@@ -90,6 +90,7 @@ export class FleetCommands {
       const seen = new Set<string>();
       const request = (id: string) => this.#client.request(`${remedy}_action`, { id });
       const first = await this.#client.request("fleet", { failed_action });
+      const all: Outcome = { done: 0, failures: [] };
       let { report } = first;
       for (;;) {
         const fresh = report.actions
@@ -97,20 +98,27 @@ export class FleetCommands {
           .map(({ id }) => id);
         if (fresh.length === 0) break;
         for (const id of fresh) seen.add(id);
-        await this.#each(doing.replace("…", ""), fresh, "action", request);
-        report = (await this.#client.request("fleet", { failed_action })).report;
+        const outcome = await this.#each(doing.replace("…", ""), fresh, "action", request);
+        all.done += outcome.done;
+        all.failures.push(...outcome.failures);
+        try {
+          report = (await this.#client.request("fleet", { failed_action })).report;
+        } catch (error) {
+          if (all.failures.length === 0) throw error;
+          break; // the link is away: what was done until then is said
+        }
       }
-      return `${formatCount(seen.size, "action")} ${done}.`;
+      return summaryOf(all, "action", done);
     });
   }
 
-  /** Do something for each of these; gives back how many they were. */
+  /** Do something for each of these, whichever of them fail. */
   async #each(
     doing: string,
     ids: readonly string[],
     noun: string,
     request: (id: string) => Promise<unknown>,
-  ): Promise<string> {
+  ): Promise<Outcome> {
     const left = ids.values();
     const failures: string[] = [];
     let finished = 0;
@@ -122,9 +130,7 @@ export class FleetCommands {
       }
     };
     await Promise.all(Array.from({ length: Math.min(MAX_REQUESTS, ids.length) }, doNext));
-    if (failures.length > 0)
-      throw new Error(`${failures.length} of ${formatCount(ids.length, noun)}: ${failures[0]}`);
-    return formatCount(ids.length, noun);
+    return { done: ids.length - failures.length, failures };
   }
 
   async #run(doing: string, act: () => Promise<string>): Promise<void> {
@@ -139,6 +145,20 @@ export class FleetCommands {
     this.progress.value = null;
     this.#onChanged();
   }
+}
+
+interface Outcome {
+  done: number;
+  /** Why each of the others was not. */
+  failures: string[];
+}
+
+/** What was done with many, in words; throws them where some could not be. */
+function summaryOf({ done, failures }: Outcome, noun: string, participle: string): string {
+  const said = `${formatCount(done, noun)} ${participle}`;
+  if (failures.length === 0) return `${said}.`;
+  const count = failures.length.toLocaleString("en-US");
+  throw new Error(`${said}; ${count} could not be: ${failures[0]}`);
 }
 
 const REMEDIES: Record<ActionRemedy, { doing: string; done: string }> = {

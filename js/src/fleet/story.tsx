@@ -1,7 +1,9 @@
 /** One session under the list: why it failed, which workers its step ended, and what can be done. */
 
+import { useRef } from "preact/hooks";
 import type { FleetSession, StepLoss } from "../protocol/runtime.gen";
 import { Button } from "../view/button";
+import { consumeKey } from "../view/focus";
 import { escapeInvisible, formatClock, formatCount } from "../view/format";
 import { StateMark } from "../view/notices";
 import type { FleetModel } from "./model";
@@ -17,8 +19,27 @@ export function Story({ model, session, onOpen }: StoryProps) {
   const status = fleetStatusOf(session);
   const { words, explanation } = status;
   const error = session.last_error && escapeInvisible(session.last_error);
+  const story = useRef<HTMLElement>(null);
+  const close = () => {
+    const list = story.current?.closest(".as-SessList");
+    list?.querySelector<HTMLElement>('.as-SessRow[tabindex="0"]')?.focus();
+    model.selected.value = null;
+  };
+  // As in the list above.
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.key === "Escape") close();
+    else if (event.key === "o") onOpen(session);
+    else return;
+    consumeKey(event);
+  };
   return (
-    <section class="as-FleetStory" aria-label={`Session of ${escapeInvisible(session.agent_id)}`}>
+    <section
+      ref={story}
+      class="as-FleetStory"
+      aria-label={`Session of ${escapeInvisible(session.agent_id)}`}
+      onKeyDown={onKeyDown}
+    >
       <div class="as-FleetStory-head">
         <StateMark status={status} />
         <b class="as-Ellipsis" title={escapeInvisible(session.session_id)}>
@@ -40,13 +61,7 @@ export function Story({ model, session, onOpen }: StoryProps) {
           disabledReason={openDisabledReason(session)}
           onClick={() => onOpen(session)}
         />
-        <Button
-          icon="close"
-          hint="Close (Esc)"
-          onClick={() => {
-            model.selected.value = null;
-          }}
-        />
+        <Button icon="close" hint="Close (Esc)" onClick={close} />
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse scrolls it by keys */}
       <div class="as-FleetStory-body" role="region" aria-label="Why" tabIndex={0}>

@@ -34,7 +34,8 @@ export function FilterBar({ model, narrow }: { model: FleetModel; narrow: boolea
         value={text}
         onText={(words) => model.updateFilter({ text: words })}
         onKeyDown={(event) => {
-          if (event.key !== "Escape" || model.filter.peek().text === "") return;
+          if (event.isComposing || event.key !== "Escape" || model.filter.peek().text === "")
+            return;
           model.updateFilter({ text: "" });
           event.stopPropagation();
         }}

@@ -90,6 +90,7 @@ function WordsField({ model }: { model: Debugger }) {
     else timer.current = setTimeout(() => search(words), TYPING_PAUSE_MS);
   };
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing) return;
     if (event.key === "Enter") search(text);
     else if (event.key === "Escape") {
       setText("");

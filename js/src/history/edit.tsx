@@ -29,7 +29,7 @@ export function RunEdit({ kind, index, top, ...props }: EditProps & PlaceProps) 
   useLayoutEffect(() => box.current?.scrollIntoView?.({ block: "nearest" }), [kind]);
   const onKeyDown = (event: KeyboardEvent) => {
     event.stopPropagation(); // neither the list's keys nor the view's
-    if (event.key !== "Escape") return;
+    if (event.isComposing || event.key !== "Escape") return;
     props.onDone();
     event.preventDefault();
   };
@@ -70,7 +70,7 @@ function Renaming({ model, run, onDone }: EditProps) {
         aria-label={`A new name for ${escapeInvisible(run.name)}`}
         maxLength={200}
         defaultValue={run.name}
-        onKeyDown={(event) => event.key === "Enter" && keep()}
+        onKeyDown={(event) => event.key === "Enter" && !event.isComposing && keep()}
       />
       <Button outline hint="Save the new name (Enter)" onClick={keep}>
         Rename
@@ -194,6 +194,7 @@ export function TagEditor({ model, run, onDone }: EditProps) {
   };
   const remove = (tag: string) => void put(tags.filter((each) => each !== tag));
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing) return;
     const last = tags.at(-1);
     if (event.key === "Enter" && text.trim() === "") onDone();
     else if (event.key === "Enter" || event.key === ",") add(text);

@@ -102,6 +102,7 @@ function Compared({
   ];
   return (
     <EditDiff
+      isDraft={draft !== undefined}
       shape={shape}
       original={body.data}
       edited={edited}

@@ -7,7 +7,7 @@ import type { RowAnswersProps } from "../answers";
 import type { ApprovalProps } from "../approval";
 import type { EditorProps } from "../editor/editor";
 import { Icon } from "../icons/icon";
-import { canDeny } from "../model/controls";
+import { canDeny, readOnlyReason } from "../model/controls";
 import type { MessageBody, Model, TimelineRow } from "../model/model";
 import type { EffectNotesProps } from "../overview/effect_notes";
 import type { StackProps } from "../stack";
@@ -56,6 +56,7 @@ export function RowPane({ model, row, rowView, onRowView }: RowPaneProps) {
           model={model}
           row={row}
           shape={shape}
+          body={body}
           loading={loading}
           rowView={rowView}
           onRowView={onRowView}
@@ -83,15 +84,17 @@ function decides(model: Model, row: TimelineRow): boolean {
 
 interface ReadingProps extends RowPaneProps {
   shape: ContentShape;
+  body: MessageBody | undefined;
   loading: LoadState<MessageBody>;
 }
 
-function Reading({ model, row, shape, loading, rowView, onRowView }: ReadingProps) {
-  const body = loading.kind === "ready" ? loading.value : undefined;
+function Reading({ model, row, shape, body, loading, rowView, onRowView }: ReadingProps) {
   const draft = model.draft(row.id).value;
   const compared = body !== undefined && (body.edit != null || (row.pending && draft !== null));
   const late = draft !== null && !(row.pending && draft.revision === row.revision);
-  const view = shownView(rowView, compared, stackDisabledReason(model, row) === null);
+  // A lost link closes no stack: its console holds what a person wrote.
+  const mayInspect = model.control.value || model.connection.value.kind !== "open";
+  const view = shownView(rowView, compared, mayInspect && hasStack(row));
   return (
     <>
       <PaneBar
@@ -130,9 +133,9 @@ const NAMES: Record<RowView, string> = {
 };
 
 /** What can be shown of what the person asked for last. */
-function shownView(asked: RowView, compared: boolean, isHalted: boolean): RowView {
+function shownView(asked: RowView, compared: boolean, hasStack: boolean): RowView {
   if (asked === "diff" && !compared) return "read";
-  return asked === "stack" && !isHalted ? "read" : asked;
+  return asked === "stack" && !hasStack ? "read" : asked;
 }
 
 function NotYet({ row, loading }: { row: TimelineRow; loading: LoadState<MessageBody> }) {
@@ -165,13 +168,12 @@ interface PaneBarProps {
 export function PaneBar({ model, row, shape, body, differs, view, onView }: PaneBarProps) {
   const draft = row.pending ? model.draft(row.id).value : null;
   const tag = draft ? "draft" : row.edited || body?.edit != null ? "edited" : undefined;
-  const replaced = body && (body.edit != null || draft !== null);
   return (
     <div class="as-PaneBar">
       <Title row={row} tag={tag} />
       {row.location && <LocationLink location={row.location} />}
       <span class="as-Spring" />
-      {replaced && view !== "diff" && <OriginalButton model={model} />}
+      {differs && view !== "diff" && <OriginalButton model={model} />}
       <Segments
         label={`${SHAPE_LABELS[shape]} view`}
         segments={[
@@ -249,18 +251,19 @@ function editDisabledReason(
   body: MessageBody | undefined,
 ): string | null {
   if (!row.pending) return "Only what is halted can be edited";
-  if (!model.control.value) return "This login may watch, not control";
-  return body ? null : COMING;
+  return readOnlyReason(model) ?? (body ? null : COMING);
 }
 
+const hasStack = ({ pending, side }: TimelineRow): boolean => pending && side !== null;
+
 function stackDisabledReason(model: Model, row: TimelineRow): string | null {
-  if (!row.pending || !row.side) return "Only an agent that waits has a stack";
-  return model.control.value ? null : "This login may watch, not control";
+  if (!hasStack(row)) return "Only an agent that waits has a stack";
+  return readOnlyReason(model);
 }
 
 function denyDisabledReason(model: Model, row: TimelineRow): string | null {
   if (!canDeny(row)) return "Only what has yet to happen can be denied";
-  return model.control.value ? null : "This login may watch, not control";
+  return readOnlyReason(model);
 }
 
 export function OriginalButton({ model }: { model: Model }) {

@@ -28,7 +28,9 @@ export function FileAtRowPane({ model, file, overview, onClose }: FileAtRowPaneP
   const current = versions.findLast((one) => rowOf(model, one) <= file.row);
   const next = current ? undefined : versions[0];
   const key = `${file.path} ${file.row} ${current?.id ?? next?.id ?? ""}`;
-  const loading = useLoaded(model, key, () => read(model, file, current, next));
+  // Without a commit of the file, nothing can be said of it before all commits are here.
+  const enabled = model.allCommits.value || versions.length > 0;
+  const loading = useLoaded(model, key, () => read(model, file, current, next), { enabled });
   const pane = useRef<HTMLDivElement>(null);
   const back = useRef<HTMLDivElement>(null);
   useEffect(() => back.current?.querySelector("button")?.focus(), []);

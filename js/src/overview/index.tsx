@@ -40,7 +40,7 @@ export function Overview({ model, children }: OverviewProps) {
   if (file) {
     return (
       <FileAtRowPane
-        key={`${file.path} ${file.row}`}
+        key={file.path}
         model={model}
         file={file}
         overview={found}

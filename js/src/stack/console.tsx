@@ -75,6 +75,7 @@ export function Console({ inspection, row, frame }: ConsoleProps) {
     setText(next === 0 ? "" : (entries[entries.length - next]?.expression ?? ""));
   };
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing) return;
     const { key } = event;
     if (offers && (key === "ArrowDown" || key === "ArrowUp")) {
       const count = offers.matches.length;

@@ -1,5 +1,5 @@
 /** Variables as a tree, whose branches are asked for when they are opened, a page at a time. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { Inspection, VariablePlace } from "../model/inspection";
 import type { Variable } from "../protocol/types.gen";
@@ -8,32 +8,40 @@ import { escapeInvisible, formatCount } from "../view/format";
 interface Known {
   variables: readonly Variable[];
   total: number;
+  /** Why the page that was asked for last isn't here. */
   problem?: string;
 }
+
+const NONE: Known = { variables: [], total: 0 };
 
 /** Names or items of a place, as far as they were asked for; null: on their way. */
 function usePages(inspection: Inspection, row: string, place: VariablePlace) {
   const [known, setKnown] = useState<Known | null>(null);
   const key = `${row} ${place.frame} ${place.result ?? ""} ${place.path.join(".")}`;
-  const load = async (before: readonly Variable[], isAwaited: () => boolean) => {
+  const visit = useRef({}); // another object for each place: a late page of the one before is dropped
+  const load = async ({ variables, total }: Known) => {
+    const asked = visit.current;
+    let next: Known;
     try {
-      const page = await inspection.variables(row, place, before.length);
-      const variables = [...before, ...page.variables];
-      if (isAwaited()) setKnown({ variables, total: page.total });
+      const page = await inspection.variables(row, place, variables.length);
+      next = { variables: [...variables, ...page.variables], total: page.total };
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
-      if (isAwaited()) setKnown({ variables: before, total: before.length, problem });
+      next = { variables, total, problem };
     }
+    if (visit.current === asked) setKnown(next);
+  };
+  const loadFirst = () => {
+    setKnown(null);
+    void load(NONE);
   };
   useEffect(() => {
-    let awaited = true;
-    setKnown(null);
-    void load([], () => awaited);
+    loadFirst();
     return () => {
-      awaited = false;
+      visit.current = {};
     };
   }, [inspection, key]);
-  return { known, more: () => void load(known?.variables ?? [], () => true) };
+  return { known, more: () => (known?.total ? void load(known) : loadFirst()) };
 }
 
 interface BranchProps {
@@ -67,10 +75,10 @@ function Branch({ inspection, row, place, level, empty }: BranchProps) {
         </li>
       )}
       {!known.problem && known.total === 0 && <li class="as-Note">{empty}</li>}
-      {left > 0 && (
+      {(left > 0 || known.problem) && (
         <li role="none">
           <button type="button" class="as-Link as-More" onClick={more}>
-            {`Show more: ${formatCount(left, "item")} left`}
+            {left > 0 ? `Show more: ${formatCount(left, "item")} left` : "Try again"}
           </button>
         </li>
       )}

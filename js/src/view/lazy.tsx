@@ -124,7 +124,8 @@ interface LoadOptions {
 }
 
 /**
- * What a key stands for; asked for again when the link is back, or the person says so.
+ * What a key stands for; asked for again when the link is back, or the person says so. What is here stays
+ * while the link is away.
  *
  * @param key What it is of: what another key stands for isn't shown.
  */
@@ -134,24 +135,25 @@ export function useLoaded<T>(
   load: () => Promise<T>,
   { version, enabled = true, once = false }: LoadOptions = {},
 ): LoadState<T> {
-  const [found, setFound] = useState<{ key: string; state: LoadState<T> } | null>(null);
+  const [found, setFound] = useState<(LoadState<T> & { key: string }) | null>(null);
   const [attempts, setAttempts] = useState(0);
   const open = model.connection.value.kind === "open";
-  const settled = once && found?.key === key && found.state.kind === "ready";
+  const current: LoadState<T> = found?.key === key ? found : { kind: "loading" };
+  const isReady = current.kind === "ready";
   useEffect(() => {
-    if (!enabled || settled) return;
+    if (!enabled || (once && isReady)) return;
     let isAwaited = true;
-    const take = (state: LoadState<T>) => isAwaited && setFound({ key, state });
     load().then(
-      (value) => take({ kind: "ready", value }),
+      (value) => isAwaited && setFound({ key, kind: "ready", value }),
       (error: unknown) => {
+        if (!isAwaited || (isReady && model.connection.peek().kind !== "open")) return;
         const message = error instanceof Error ? error.message : String(error);
-        take({ kind: "failed", message, retry: () => setAttempts(attempts + 1) });
+        setFound({ key, kind: "failed", message, retry: () => setAttempts(attempts + 1) });
       },
     );
     return () => {
       isAwaited = false;
     };
   }, [model, key, version, enabled, attempts, open]);
-  return found?.key === key ? found.state : { kind: "loading" };
+  return current;
 }

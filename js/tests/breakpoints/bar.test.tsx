@@ -120,6 +120,16 @@ describe("the bar", () => {
     expect(peer.take("set_stop").body.stop).toMatchObject({ condition: "args.n > 1" });
   });
 
+  test("keeps what is edited at the Escape that ends a composition", async () => {
+    await renderTab([aBreakpoint("a", { condition: "args.n > 1" })]);
+    await click(button("Edit"));
+    const { activeElement } = document;
+    const fields = { key: "Escape", isComposing: true, bubbles: true };
+    activeElement?.dispatchEvent(new KeyboardEvent("keydown", fields));
+    await drawn();
+    expect(button("Save breakpoint")).toBeDefined();
+  });
+
   test("says what the Core refuses until the breakpoint is another", async () => {
     const { peer } = await renderTab();
     await write("Condition", "1 +");

@@ -102,6 +102,23 @@ test("a row that only one run has is shown by itself", async () => {
   expect(all.peer.inbox).toEqual([]);
 });
 
+test("a link leads to the row in its run, and nowhere where that run can't be shown", async () => {
+  const { model, peer } = await comparing(LEFT, LEFT);
+  const link = (side: string) =>
+    box.querySelector<HTMLElement>(`[title$="of the run on the ${side}"]`);
+  peer.inbox.length = 0;
+  const { value: tab } = model.tab;
+  const before = model.selectedRow.value;
+  link("right")?.click();
+  await peer.refuse(peer.take("open_run"), "run_gone", "The run was deleted.");
+  expect([model.run.value?.id, model.selectedRow.value]).toEqual(["a", before]);
+  expect([model.tab.value, model.problem.value?.message]) //
+    .toEqual([tab, "The run was deleted."]);
+  link("right")?.click();
+  await peer.answer(peer.take("open_run"), "run_opened", opened(endedRun("b"), { rows: LEFT }));
+  expect([model.run.value?.id, model.selectedRow.value]).toEqual(["b", "r1"]);
+});
+
 test("Esc and Back return to the runs", async () => {
   const { model } = await comparing();
   await press("Escape");

@@ -127,6 +127,32 @@ describe("a session", () => {
     expect(session.canRedo.value).toBe(false);
   });
 
+  test("arguments that are the text of JSON are checked, and put in, inside it", () => {
+    const call = (args: object) => JSON.stringify({ Tool: "s", Argument: JSON.stringify(args) });
+    const session = new EditSession("call", call({ text: "a" }), call({ text: "a" }));
+    session.schema.value = SCHEMA;
+    expect(session.misfits.value).toEqual([]);
+    session.addArgument("limit", "5");
+    expect(JSON.parse(JSON.parse(session.text).Argument)).toEqual({ text: "a", limit: 5 });
+    expect(session.hold.value).toBeNull();
+    const [, limit] = session.fields.value;
+    if (limit) session.setField(limit, '"many"');
+    expect(session.hold.value).toBe(`${SCHEMA_MISFIT}limit: must be integer, not string`);
+    session.undo();
+    session.undo();
+    expect(session.draft.value).toBeNull();
+  });
+
+  test.each(["ls -l", "[1]", [1], null])("arguments that aren't named stay: %j", (args) => {
+    const call = JSON.stringify({ Tool: "s", Argument: args });
+    const session = new EditSession("call", call, call);
+    session.schema.value = SCHEMA;
+    // A text may be a call of another kind; a list or null is none that fits.
+    expect(session.misfits.value).toHaveLength(typeof args === "string" ? 0 : 1);
+    session.addArgument("limit", "5");
+    expect(session.draft.value).toBeNull();
+  });
+
   test("an argument is put in as the others are laid out", () => {
     const session = begin();
     session.addArgument("limit", "5");

@@ -41,8 +41,9 @@ async function open() {
     await all.peer.answer(all.peer.take("search"), "found", { hits, more });
     await drawn();
   };
-  const key = async (name: string, shiftKey = false) => {
-    const event = new KeyboardEvent("keydown", { key: name, shiftKey, bubbles: true });
+  const key = async (name: string, shiftKey = false, isComposing = false) => {
+    const fields = { key: name, shiftKey, isComposing, bubbles: true };
+    const event = new KeyboardEvent("keydown", fields);
     input.dispatchEvent(event);
     await drawn();
   };
@@ -99,6 +100,14 @@ describe("find in this run", () => {
     await key("Enter");
     await answer([hit("r8"), hit("r2")]);
     expect(model.selectedRow.value).toBe("r2");
+  });
+
+  test("Enter that ends a composition goes nowhere", async () => {
+    const { model, write, answer, key } = await open();
+    await write("bug");
+    await answer([hit("r8"), hit("r2")]);
+    await key("Enter", false, true);
+    expect(model.selectedRow.value).toBe("r9");
   });
 
   test("commits lead to Changes", async () => {

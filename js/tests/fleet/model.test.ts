@@ -15,8 +15,7 @@ afterEach(() => {
   for (const model of models.splice(0)) model.close();
 });
 
-async function started(kept: FleetKept = {}) {
-  const core = new FakeFleet(kept);
+async function started(kept: FleetKept = {}, core = new FakeFleet(kept)) {
   const timers = new TestTimers();
   const model = new FleetModel({ transport: core, name: "test", timers });
   models.push(model);
@@ -148,14 +147,47 @@ test("dead letters that fail anew are not retried again and again", async () => 
   expect(model.commands.notice.value?.text).toBe("2 actions enqueued again.");
 });
 
-test("what is refused is said, and how many of how many", async () => {
+/** A fleet that refuses what is done with some of its dead letters. */
+class RefusingFleet extends FakeFleet {
+  asked: unknown[] = [];
+  constructor(
+    kept: FleetKept,
+    readonly refused: readonly string[],
+  ) {
+    super(kept);
+  }
+
+  protected override request(id: string, method: string, params: Record<string, unknown>): void {
+    if (method !== "fleet") this.asked.push(params.id);
+    if (this.refused.includes(String(params.id)))
+      this.say("failed", { code: "not_failed", message: "It ended otherwise." }, id);
+    else super.request(id, method, params);
+  }
+}
+
+test.each([
+  ["retry", "enqueued again"],
+  ["discard", "discarded"],
+] as const)("one refused dead letter doesn't end the %s of the others", async (remedy, words) => {
+  const actions = Array.from({ length: 450 }, (_, at) => aFailedAction(`a${at}`));
+  const { core, model } = await started({}, new RefusingFleet({ actions }, ["a7"]));
+  await model.commands.remedyActions(remedy, "The session has ended.");
+  expect((core as RefusingFleet).asked).toHaveLength(450); // each once
+  expect(core.actions.map(({ id }) => id)).toEqual(["a7"]);
+  expect(model.commands.notice.value).toEqual({
+    tone: "bad",
+    text: `449 actions ${words}; 1 could not be: It ended otherwise.`,
+  });
+});
+
+test("what is refused is said, and how many were done", async () => {
   const refuses = { code: "session_over", message: "It ended otherwise." };
   const sessions = [aFleetSession("a", { status: "error", last_error: "Boom" })];
   const { core, model } = await started({ sessions, refuses });
   await model.commands.retryGroup("Boom");
   expect(model.commands.notice.value).toEqual({
     tone: "bad",
-    text: "1 of 1 session: It ended otherwise.",
+    text: "0 sessions retried; 1 could not be: It ended otherwise.",
   });
   expect(model.commands.progress.value).toBeNull();
   core.refuses = undefined;

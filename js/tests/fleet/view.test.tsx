@@ -163,6 +163,23 @@ test("a session's story names each worker that its step ended; retry is one clic
   expect(host.querySelector(".as-FleetStory")).toBeNull();
 });
 
+test("o opens the session from its story, and Esc closes it and leads back to the list", async () => {
+  opened.length = 0;
+  const { host, one, click, button } = await shown({ sessions: SEVERAL }, { pageUrl: () => "#" });
+  await click(one('[data-session="c"]'));
+  one(".as-FleetStory-body").focus();
+  await press("o", { ctrlKey: true });
+  expect(opened).toEqual([]);
+  await press("o");
+  expect(opened).toEqual(["run-c"]);
+  await press("Escape");
+  expect(host.querySelector(".as-FleetStory")).toBeNull();
+  expect(document.activeElement).toBe(one('[data-session="c"]'));
+  await click(one('[data-session="a"]'));
+  await click(button("Close"));
+  expect(document.activeElement).toBe(one('[data-session="a"]'));
+});
+
 test("errors that are alike are one line; a click lists their sessions", async () => {
   const failed = [1, 2].map((at) =>
     aFleetSession(`f${at}`, { status: "error", last_error: `Boom ${at}` }),

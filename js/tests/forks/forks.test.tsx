@@ -206,3 +206,27 @@ test("deep trees go no further to the right, and a parent that isn't listed coun
   expect(depths.slice(0, 3)).toEqual([0, 1, 2]);
   expect(Math.max(...depths)).toBe(6);
 });
+
+test("a lost link leaves what was begun in the tab, and the tree is asked for again", async () => {
+  const { model, peer, opens } = await shown({ ...TREE, restored: [RESTORED] });
+  const form = box.querySelector<HTMLInputElement>('input:not([type="checkbox"])');
+  if (!form) throw new Error("there is no field");
+  form.value = "half of a comm";
+  form.dispatchEvent(new Event("input", { bubbles: true }));
+  await press("Put back…");
+  await peer.drop();
+  await drawn();
+  expect(box.querySelector("input")).toBe(form);
+  expect(button("Keep")).toBeDefined();
+  model.retry();
+  await peer.greet(RUNS);
+  await opens(B, rowsTo(2));
+  await drawn();
+  expect(peer.inbox.map(({ type }) => type)).toContain("list_forks");
+  const asked = peer.inbox.find(({ type }) => type === "list_forks");
+  if (asked) await peer.answer(asked, "forks", { ...TREE, more: 12, restored: [RESTORED] });
+  await drawn();
+  expect(box.textContent).toContain("and 12 more runs");
+  expect([box.contains(form), form.value]).toEqual([true, "half of a comm"]);
+  expect(button("Keep")).toBeDefined();
+});

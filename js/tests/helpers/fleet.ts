@@ -168,7 +168,9 @@ export class FakeFleet extends FakeService {
         failed_actions: group(this.actions.map(({ error }) => error)),
         sessions: matching.slice(offset, offset + limit),
         matching: matching.length,
-        actions: this.actions.filter(({ error }) => errorKey(error) === query.failed_action),
+        actions: this.actions
+          .filter(({ error }) => errorKey(error) === query.failed_action)
+          .slice(0, 200),
         halted: [],
       },
       inbox: this.halted.slice(0, 200),

@@ -147,6 +147,23 @@ describe("a run is", () => {
     expect(focused()).toBe("b");
   });
 
+  test("neither named nor tagged by keys of a composition", async () => {
+    const { peer } = await listed();
+    row("b").focus();
+    await press("F2");
+    (document.activeElement as HTMLInputElement).value = "丸め";
+    await press("Enter", { isComposing: true });
+    await press("Escape", { isComposing: true });
+    expect(document.activeElement).toBe(byLabel("A new name for fix-tests"));
+    await press("Escape");
+    await press("t");
+    await type(document.activeElement as HTMLElement, "丸め");
+    await press("Enter", { isComposing: true });
+    expect(peer.inbox).toEqual([]);
+    await press("Enter");
+    expect(peer.take("tag_run").body).toEqual({ run: "b", tags: ["丸め"] });
+  });
+
   test("left as it was by Esc, which goes no further", async () => {
     const { peer } = await listed();
     row("b").focus();

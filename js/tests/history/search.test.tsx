@@ -56,6 +56,13 @@ describe("a search", () => {
     expect(peer.take("search").body).toMatchObject({ query: "word" });
   });
 
+  test("isn't sent by the Enter that ends a composition", async () => {
+    const { peer } = await listed();
+    await type(byLabel("Search runs, prompts, files"), "言葉");
+    await press("Enter", { isComposing: true });
+    expect(peer.inbox).toEqual([]);
+  });
+
   test("leads to the row, also of a run that isn't shown yet", async () => {
     const { model, peer } = await found();
     await click(hits()[0] as HTMLElement);

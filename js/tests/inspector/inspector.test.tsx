@@ -1,7 +1,9 @@
+import type { Signal } from "@preact/signals";
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { Inspector } from "../../src/inspector";
+import type { Connection } from "../../src/model/model";
 import { box as host, useBox } from "../helpers/dom";
 import { queriesOf } from "../helpers/queries";
 import { type Content, type FakeModel, fakeModel, row } from "./fake_model";
@@ -344,6 +346,8 @@ describe("editing", () => {
     expect(await held(one("a", { data: '"a"' }))).toContain("Only what is halted");
     const model = pending();
     model.control.value = false;
+    const connection = model.connection as Signal<Connection>;
+    connection.value = { kind: "open", control: false, core: "test" };
     expect(await held(model)).toContain("may watch");
   });
 

@@ -1,3 +1,4 @@
+import type { Signal } from "@preact/signals";
 import { render } from "preact";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { hiddenChecks, markedCount, nth, repetitionText, showCheck } from "../../src/model/effects";
@@ -7,7 +8,8 @@ import { doubtStatus } from "../../src/overview/doubt";
 import { EffectNotes } from "../../src/overview/effect_notes";
 import { contentAsked } from "../../src/overview/file_at_row";
 import { EffectBadge } from "../../src/overview/row_marks";
-import { anOverview, aRow, aRun } from "../helpers/values";
+import { drawn } from "../helpers/dom";
+import { anOverview, aRow, aRun, aSnapshot } from "../helpers/values";
 import { fakeModel } from "../inspector/fake_model";
 
 const MARK = { check: "no_effect", message: "It changed no file.", severity: "warning" } as const;
@@ -121,5 +123,60 @@ describe("the overview", () => {
     const box = host.querySelector<HTMLInputElement>('input[type="checkbox"]');
     box?.click();
     expect(hiddenChecks.value.size).toBe(1);
+  });
+});
+
+describe("a file at a row", () => {
+  const all = () => [...host.querySelectorAll<HTMLElement>("button, input")];
+  const named = (name: string) =>
+    all().find((each) => (each.getAttribute("aria-label") ?? each.textContent) === name);
+
+  async function show(listed = true) {
+    const model = fakeModel();
+    model.tab.value = "overview";
+    model.run.value = aRun("r", { ending: "finished" });
+    const allCommits = model.allCommits as Signal<boolean>;
+    allCommits.value = listed;
+    model.fileAtRow.value = { path: "a.py", row: 2 };
+    if (listed) model.commits.value = [aSnapshot("one", 1), aSnapshot("two", 5)];
+    for (const id of ["one", "two"])
+      model.files.set(`${id} a.py`, { diff: "", content: `text of ${id}`, previous_content: "" });
+    model.overview = async () => anOverview({ rows: 9 });
+    render(<Overview model={model} />, host);
+    await drawn();
+    return { model, allCommits };
+  }
+
+  it("takes the focus as it opens, and leaves it where the person goes on", async () => {
+    await show();
+    expect(document.activeElement).toBe(named("Back to the overview"));
+    expect(host.textContent).toContain("text of one");
+    const version = named("6");
+    version?.focus();
+    version?.click();
+    await drawn();
+    expect(host.textContent).toContain("text of two");
+    expect(document.activeElement).toBe(version);
+    const field = host.querySelector<HTMLInputElement>(".as-AtRow input");
+    if (!field) throw new Error("there is no field");
+    field.focus();
+    field.value = "3";
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+    await drawn();
+    expect(host.textContent).toContain("text of one");
+    expect(document.activeElement).toBe(field);
+  });
+
+  it("isn't said to be missing before all commits are here", async () => {
+    const { model, allCommits } = await show(false);
+    expect(host.textContent).toContain("Fetching the file…");
+    expect(host.textContent).not.toContain("isn’t stored");
+    model.commits.value = [aSnapshot("one", 1)];
+    await drawn();
+    expect(host.textContent).toContain("text of one");
+    model.commits.value = [];
+    allCommits.value = true;
+    await drawn();
+    expect(host.textContent).toContain("isn’t stored");
   });
 });

@@ -1,7 +1,11 @@
+import type { Signal } from "@preact/signals";
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { expect, test, vi } from "vitest";
+import { LinkLost } from "../../src/client/core_client";
+import { Inspector } from "../../src/inspector";
 import type { Inspection } from "../../src/model/inspection";
+import type { Connection } from "../../src/model/model";
 import type { StackFrame, StackSnapshot, Variable } from "../../src/protocol/types.gen";
 import { onOpenFile } from "../../src/shells/open_file";
 import { Stack } from "../../src/stack";
@@ -86,8 +90,8 @@ const press = async (words: string) => {
   await settled();
 };
 const field = () => host.querySelector("input") as HTMLInputElement;
-const key = async (name: string) => {
-  const event = new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true });
+const key = async (key: string, more: KeyboardEventInit = {}) => {
+  const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more });
   await act(async () => {
     field().dispatchEvent(event);
   });
@@ -136,6 +140,55 @@ test("a branch is asked for when it is opened, a page at a time", async () => {
   await press("Show more: 50 items left");
   expect(vi.mocked(inspection.variables).mock.calls.at(-1)?.[2]).toBe(100);
   expect(host.querySelectorAll(".as-Variable")).toHaveLength(2 + 150);
+});
+
+test("a late page of one frame isn't shown as another's", async () => {
+  const pages: (() => void)[] = [];
+  await shown({
+    variables: async (_row, { frame }, start) => {
+      if (start > 0) await new Promise<void>((resolve) => pages.push(resolve));
+      const variables = [variable(`of frame ${frame} from ${start}`)];
+      return { kind: "variables", variables, start, total: 2 };
+    },
+  });
+  await press("Show more");
+  await press("main");
+  await act(async () => pages[0]?.());
+  await settled();
+  const names = [...host.querySelectorAll(".as-Variable-name")].map((each) => each.textContent);
+  expect(names).toEqual(["of frame 4 from 0"]);
+});
+
+test("a page that doesn't come is asked for again", async () => {
+  let fails = true;
+  await shown({
+    variables: async (_row, _place, start) => {
+      if (fails) throw new Error("The agent is busy.");
+      return { kind: "variables", variables: [variable(`name${start}`)], start, total: 2 };
+    },
+  });
+  expect(text()).toContain("The agent is busy.");
+  expect(text()).not.toContain("This frame has no names.");
+  fails = false;
+  await press("Try again");
+  expect(text()).not.toContain("The agent is busy.");
+  fails = true;
+  await press("Show more: 1 item left");
+  expect(text()).toContain("name0");
+  expect(text()).toContain("The agent is busy.");
+  fails = false;
+  await press("Show more: 1 item left");
+  expect(text()).toContain("name1");
+  expect(text()).not.toContain("The agent is busy.");
+  expect(text()).not.toContain("Show more");
+});
+
+test("Enter that ends a composition evaluates nothing", async () => {
+  const inspection = await shown();
+  await type("名前");
+  await key("Enter", { isComposing: true });
+  expect(inspection.evaluate).not.toHaveBeenCalled();
+  expect(field().value).toBe("名前");
 });
 
 test("an expression is evaluated, and its value can be opened", async () => {
@@ -233,4 +286,33 @@ test("a file below the page's folder is opened in its editor", async () => {
   await shown();
   await act(async () => host.querySelector<HTMLElement>(".as-Stack-head .as-Link")?.click());
   expect(open).toHaveBeenCalledWith("agent.py", 4);
+});
+
+test("a lost link leaves the console with its results and the expression", async () => {
+  const { inspection, model } = inspecting();
+  const set = async (next: Connection) => {
+    await act(async () => {
+      model.control.value = next.kind === "open" && next.control;
+      (model.connection as Signal<Connection>).value = next;
+    });
+    await settled();
+  };
+  const tab = () => buttons().find(({ textContent }) => textContent === "Stack");
+  await act(async () => render(<Inspector model={model} />, host));
+  await settled();
+  await press("Stack");
+  await vi.waitFor(() => expect(field()).not.toBeNull());
+  await type("a + b");
+  await key("Enter");
+  await type("half of an ex");
+  const written = field();
+  vi.mocked(inspection.stack).mockRejectedValueOnce(new LinkLost());
+  await set({ kind: "lost", attempt: 1, retryInMs: 1000 });
+  expect([field(), tab()?.title]).toEqual([written, "Not connected to the Core"]);
+  await set({ kind: "open", control: true, core: "test" });
+  expect([field(), written.value]).toEqual([written, "half of an ex"]);
+  expect(host.querySelector("[role=log]")?.textContent).toContain("> a + bprinted");
+  await set({ kind: "open", control: false, core: "test" });
+  expect(host.querySelector("[role=log]")).toBeNull();
+  expect(tab()?.title).toBe("This login may watch, not control");
 });

@@ -101,6 +101,23 @@ describe("prices", () => {
     expect(button("Fill in")).toBeUndefined();
   });
 
+  test("that aren't saved yet outlast a lost link", async () => {
+    const { model, peer, opens } = await draw();
+    await type(0, "1.5");
+    const [field] = fields();
+    await peer.drop();
+    await drawn();
+    expect(fields()[0]).toBe(field);
+    model.retry();
+    await peer.greet([aRun("a")]);
+    await opens(aRun("a"), [aRow(1)]);
+    await until(() => peer.inbox.some(({ type }) => type === "get_profile"));
+    const asked = peer.inbox.find(({ type }) => type === "get_profile");
+    if (asked) await peer.answer(asked, "profile", PROFILE);
+    await drawn();
+    expect([fields()[0], field?.value]).toEqual([field, "1.5"]);
+  });
+
   test("that aren't amounts can't be saved", async () => {
     const { peer } = await draw();
     await type(0, "cheap");
