@@ -24,6 +24,7 @@ from agentstepper_nb.hub.limits import HubLimits
 from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.protocol.records import EndedRunLoaded
 from agentstepper_nb.store import open_store
+from tests.helpers.ports import find_ports
 from tests.helpers.sampling import select_sample
 from tests.hub.conftest import SocketHarness, limited_core
 from tests.hub.socket_uis import ViewV1, ViewV2
@@ -108,8 +109,8 @@ def test_before_the_start_there_is_neither_hub_nor_loop() -> None:
 
 @pytest.mark.parametrize("taken", ["client_port", "ui_port"])
 def test_a_taken_port_leaves_nothing_running(taken: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
+    (port,) = find_ports(1)
+    with socket.create_server(("127.0.0.1", port)):
         core = AgentStepperCore(**{"client_port": 0, "ui_port": 0} | {taken: port})
         with pytest.raises(OSError, match="address already in use"):
             core.start()

@@ -16,6 +16,7 @@ from agentstepper_nb import AgentStepper, DiscoveryError, discover
 from agentstepper_nb.discover import CoreEndpoint
 from agentstepper_nb.sdk.environment import make_environment
 from tests.helpers.core_announcement import announce
+from tests.helpers.ports import find_ports
 from tests.sdk.scripted_core import ScriptedCore
 
 
@@ -131,8 +132,8 @@ def test_several_are_told_apart_and_may_be_stopped(runtime: Path, other: int) ->
 
 def test_the_file_of_one_that_was_killed_counts_for_nothing(runtime: Path, other: int) -> None:
     """Its process id is another program's by now."""
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        stale = f"ws://127.0.0.1:{closed.getsockname()[1]}"
+    (closed,) = find_ports(1)
+    stale = f"ws://127.0.0.1:{closed}"
     write(os.getpid(), stale)
     with socket.create_server(("127.0.0.1", 0)) as server:
         live = f"ws://127.0.0.1:{server.getsockname()[1]}"

@@ -21,6 +21,7 @@ from agentstepper_nb.protocol.agent import AgentError, Welcome
 from agentstepper_nb.protocol.envelope import SUBPROTOCOL
 from agentstepper_nb.sdk.handshake import exchange_hello, open_socket
 from agentstepper_nb.sdk.send_queue import PendingFutures
+from tests.helpers.ports import find_ports
 from tests.sdk.both_steppers import both, end_at_once, run
 from tests.sdk.run_protocols import make_run_protocol
 from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
@@ -28,8 +29,7 @@ from tests.sdk.scripted_core import TIMEOUT_S, ScriptedCore
 
 @both
 def test_nobody_listens(stepper_kind: str, core: ScriptedCore) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        core.port = closed.getsockname()[1]
+    (core.port,) = find_ports(1)
     with pytest.raises(DiscoveryError, match="agentstepper serve") as caught:
         run(stepper_kind, core, end_at_once)
     assert f"ws://127.0.0.1:{core.port}" in str(caught.value)
