@@ -100,7 +100,7 @@ async def dry_run(
     Raises:
         ProtocolError: `invalid_stop`; also where the evaluation takes too long.
         CommandError: `unknown_run`; `superseded`: the answer isn't wanted any more.
-        StoreError: The stored run is damaged.
+        StoreError: The stored run is damaged, or can't be read now.
     """
     check_breakpoint(breakpoint)
     evaluate = partial(core_dry_run, breakpoint)

@@ -133,6 +133,6 @@ async def _find_parent_point(hub: RunService, run: Run) -> HaltPoint | None:
     try:
         reading = hub.store.page(origin.run, origin.row, origin.row)
         page = await pagination.read_run(hub, origin.run, reading)
-    except (CommandError, StoreError):  # it was deleted meanwhile
+    except (CommandError, StoreError):  # it was deleted meanwhile, or can't be read
         return None
     return next((row for row in page.rows if isinstance(row, HaltPoint)), None)
